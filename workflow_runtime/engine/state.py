@@ -1,0 +1,132 @@
+"""What the scheduler remembers of a task and of each of its steps."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from ..plan.model import AgentTask, Task, WaitTask
+from ..plan.types import Json
+from .messages import Event, Failed, Failure, StepId, Succeeded
+
+
+class Status(StrEnum):
+    """Where a step or a task stands. The values are what plans, clients and people see."""
+
+    PENDING = "pending"
+    RUNNING = "running"
+    WAITING = "waiting"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+    NOT_RUN = "not_run"
+    OUTCOME_UNKNOWN = "outcome_unknown"
+
+
+# Which event a step may receive in which status. Anything else is a mismatch.
+ACCEPTS: dict[Status, tuple[type[Event], ...]] = {Status.RUNNING: (Succeeded, Failed)}
+
+FINAL = frozenset(
+    {Status.COMPLETED, Status.FAILED, Status.SKIPPED, Status.NOT_RUN, Status.OUTCOME_UNKNOWN}
+)
+
+
+@dataclass(slots=True)
+class Step:
+    """One thing to run for a task; ``index`` is its place in a ``for_each``."""
+
+    id: StepId
+    index: int | None = None
+    item: Json = None
+    status: Status = Status.PENDING
+    attempts: int = 0
+    result: Json = None
+    failure: Failure | None = None
+    started_at: datetime | None = None
+    ended_at: datetime | None = None
+    until: datetime | None = None
+
+    def envelope(self) -> dict[str, Json]:
+        """Return the entry of ``items`` that tells a result from its source."""
+        error = None if self.failure is None else self.failure.to_json()
+        return {
+            "index": self.index,
+            "item": self.item,
+            "status": str(self.status),
+            "result": self.result,
+            "error": error,
+        }
+
+
+@dataclass(slots=True)
+class TaskState:
+    """One task of the plan while it runs."""
+
+    task: Task
+    priority: tuple[int, int]
+    missing: int
+    dependents: list[TaskState] = field(default_factory=list)
+    status: Status = Status.PENDING
+    steps: list[Step] = field(default_factory=list)
+    queue: deque[Step] = field(default_factory=deque)
+    running: int = 0
+    unfinished: int = 0
+    failure: Failure | None = None
+    skip_reason: str | None = None
+    queued: bool = False
+
+    @property
+    def id(self) -> str:
+        """The task's id."""
+        return self.task.id
+
+    @property
+    def iterates(self) -> bool:
+        """Whether the task has one step per item."""
+        return not isinstance(self.task, WaitTask) and self.task.for_each is not None
+
+    @property
+    def has_room(self) -> bool:
+        """Whether the task's own ``concurrency`` lets one more step run."""
+        limit = None if isinstance(self.task, WaitTask) else self.task.concurrency
+        return limit is None or self.running < limit
+
+    def result(self) -> Json:
+        """Return what ``${id.result}`` gives."""
+        if self.is_expanded:
+            return [step.result for step in self.steps]
+        return self.steps[0].result if self.steps else None
+
+    @property
+    def is_expanded(self) -> bool:
+        """Whether the task has its one step per item, and is not skipped or failed as a whole."""
+        whole = self.steps and self.steps[0].index is None
+        return self.iterates and not whole and self.status is not Status.PENDING
+
+    def view(self) -> dict[str, Json]:
+        """Return what ``${id}`` holds: result, status, error, and items or text."""
+        view: dict[str, Json] = {
+            "result": self.result(),
+            "status": str(self.status),
+            "error": None if self.failure is None else self.failure.to_json(),
+        }
+        if self.is_expanded:
+            view["items"] = [step.envelope() for step in self.steps]
+        elif isinstance(self.task, AgentTask):
+            view["text"] = view["result"]
+        return view
+
+    def kept(self) -> Json:
+        """Return what an unfinished run shows of this task."""
+        return [step.envelope() for step in self.steps] if self.is_expanded else self.result()
+
+
+def step_value(state: TaskState, value: Any) -> Json:
+    """Return the result of a step: what the tool returned, or an agent's text."""
+    if isinstance(state.task, AgentTask) and isinstance(value, dict):
+        return value.get("text")
+    return value  # type: ignore[no-any-return]
+
