@@ -82,7 +82,8 @@ def _leaves(errors: Iterable[ValidationError]) -> Iterator[ValidationError]:
 
 def _say(error: ValidationError) -> Iterator[str]:
     path = pointer(error.absolute_path)
-    properties = error.schema.get("properties", {}) if isinstance(error.schema, Mapping) else {}
+    schema = error.schema if isinstance(error.schema, Mapping) else {}
+    properties = schema.get("properties", {})
     given: Any = error.instance
     if error.validator == "required":
         for name in cast("list[str]", error.validator_value):
@@ -90,13 +91,13 @@ def _say(error: ValidationError) -> Iterator[str]:
                 want = wanted(properties.get(name, {}))
                 yield f"{path}/{name}: wanted {want}, found nothing (it is required)"
     elif error.validator in ("additionalProperties", "unevaluatedProperties"):
-        patterns = error.schema.get("patternProperties", {})
+        patterns = schema.get("patternProperties", {})
         for name in given:
             if name in properties or any(re.search(pattern, name) for pattern in patterns):
                 continue
             yield f"{path}/{_short(name)}: unknown argument; {_suggest(name, properties)}"
     else:
-        yield f"{path or 'the arguments'}: wanted {wanted(error.schema)}, {found(given)}"
+        yield f"{path or 'the arguments'}: wanted {wanted(schema)}, {found(given)}"
 
 
 def _suggest(name: str, properties: Mapping[str, Any]) -> str:
@@ -137,8 +138,7 @@ def found(value: Any) -> str:
         shown = f"{value!r}" if abs(value) < 1e15 else ""
         return f"found {type_name(value)} {shown}".rstrip()
     if isinstance(value, str | list):
-        unit = "characters" if isinstance(value, str) else "items"
-        return f"found {type_name(value)} of {len(value)} {unit}"
+        return f"found {type_name(value)} of length {len(value)}"
     return f"found {type_name(value)}"
 
 

@@ -44,6 +44,9 @@ _TABLE: tuple[tuple[type[BaseException], str, str, str], ...] = (
 )
 
 
+_REFUSALS = (InvalidArgumentsError, ResultNotJsonError, ToolMissingError, AgentMissingError)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
     """Where a failure happened; a call outside a workflow has no ids."""
@@ -109,5 +112,7 @@ def _log(error: BaseException, place: Place, code: str, correlation_id: str) -> 
         "correlation_id": correlation_id,
     }
     said = " ".join(f"{name}={value}" for name, value in ids.items() if value is not None)
-    full = redact("".join(traceback.format_exception(error)), limit=_LOGGED)
+    # What was refused here says all in its text; elsewhere the way to the error matters too.
+    told = [str(error)] if isinstance(error, _REFUSALS) else traceback.format_exception(error)
+    full = redact("".join(told), limit=_LOGGED)
     _LOG.warning("%s failed with %s (%s)\n%s", place, code, said, full, extra=ids)

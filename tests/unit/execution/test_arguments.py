@@ -33,7 +33,7 @@ def test_all_problems_are_told_at_once():
     text = refused({"svc": "pay", "limit": "500"})
     assert "/service: wanted a string, found nothing (it is required)" in text
     assert "/svc: unknown argument; did you mean 'service'?" in text
-    assert "/limit: wanted an integer at most 100, found a string of 3 characters" in text
+    assert "/limit: wanted an integer at most 100, found a string of length 3" in text
 
 
 def test_a_path_leads_to_the_item():
@@ -44,7 +44,7 @@ def test_a_path_leads_to_the_item():
 
 def test_a_choice_names_what_it_takes():
     text = refused({"service": "pay", "level": "warn", "since": 3})
-    assert "/level: wanted one of 'info', 'error', found a string of 4 characters" in text
+    assert "/level: wanted one of 'info', 'error', found a string of length 4" in text
     assert "/since: wanted a string or null, found an integer 3" in text
 
 

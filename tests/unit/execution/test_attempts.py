@@ -138,7 +138,7 @@ async def test_a_tool_knows_its_task(pool, is_async):
 
 
 async def test_arguments_are_checked_before_the_tool_is_called(pool):
-    calls = []
+    calls: list[object] = []
     outcome = await run_tool(
         calls.append,
         pool,
@@ -163,8 +163,8 @@ async def test_an_authors_error_decides_and_is_shown_without_secrets(pool):
     failure = (await run_tool(raising(error), pool))["failure"]
     assert failure["message"] == "busy, Password=***"
     assert (failure["kind"], failure["code"], failure["retry_after"]) == ("retryable", "failed", 3)
-    for error in (TerminalError("gone"), ToolError("gone")):
-        failure = (await run_tool(raising(error), pool))["failure"]
+    for ending in (TerminalError("gone"), ToolError("gone")):
+        failure = (await run_tool(raising(ending), pool))["failure"]
         assert (failure["kind"], failure["message"]) == ("terminal", "gone")
 
 

@@ -124,7 +124,7 @@ def test_nan_is_named():
 
 
 def test_a_value_that_holds_itself_is_refused():
-    loop = []
+    loop: list[object] = []
     loop.append(loop)
     with pytest.raises(ResultNotJsonError, match="or it holds itself") as caught:
         to_json(loop)
@@ -169,7 +169,7 @@ def test_anything_is_either_converted_to_json_or_refused(value):
 
 
 def test_a_mapping_of_the_authors_own_is_an_object():
-    class Headers(Mapping):
+    class Headers(Mapping[str, int]):
         def __getitem__(self, key):
             return {"a": 1}[key]
 

@@ -1,0 +1,28 @@
+"""What may be used: skills from ``.agent.md`` files, tools from Python files, and who gets what."""
+
+from .catalog import MANAGEMENT_TOOLS, Catalog, load_catalog
+from .decorators import tool, workflow_tool
+from .model import (
+    AuthLevel,
+    ChatTools,
+    Endpoints,
+    ModelOptions,
+    Skill,
+    SubAgentLink,
+    WorkflowSettings,
+)
+
+__all__ = [
+    "MANAGEMENT_TOOLS",
+    "AuthLevel",
+    "Catalog",
+    "ChatTools",
+    "Endpoints",
+    "ModelOptions",
+    "Skill",
+    "SubAgentLink",
+    "WorkflowSettings",
+    "load_catalog",
+    "tool",
+    "workflow_tool",
+]

@@ -1,0 +1,215 @@
+"""
+Everything that an app's skills may use, built once, checked as a whole, and frozen.
+
+Nothing is granted by being there: a plan may use a sub-agent only where its skill names it, and a
+tool only where its function is decorated for plans.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+
+from ..errors import ConfigurationError
+from ..execution import Tool, ToolBox
+from ..plan.grants import AgentGrant, Grants, ToolGrant
+from .agent_files import FOLDERS as AGENT_FOLDERS
+from .agent_files import AgentFile, read_agent_files
+from .binding import build_tool
+from .model import Skill, WorkflowSettings
+from .spelling import known_or_near
+from .tool_files import ToolFile, read_tool_files
+
+_LOG = logging.getLogger(__name__)
+MANAGEMENT_TOOLS = frozenset(
+    {
+        "start_workflow",
+        "get_workflow_status",
+        "list_workflows",
+        "cancel_workflow",
+        "terminate_workflow",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Catalog:
+    """All skills by slug, all tools by name; ``unloaded`` says why a tool is not there."""
+
+    skills: Mapping[str, Skill]
+    workflow_tools: ToolBox = field(default_factory=dict)
+    chat_tools: ToolBox = field(default_factory=dict)
+    unloaded: Mapping[str, str] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+
+    def grants(self, slug: str) -> Grants:
+        """Return what plans of the skill may use: nothing where its workflows are off."""
+        settings = self.skills[slug].workflows
+        if settings is None:
+            return Grants()
+        tools = (t for n, t in self.workflow_tools.items() if n not in settings.exclude)
+        return Grants(
+            tools={tool.name: _tool_grant(tool) for tool in tools},
+            agents={
+                link.agent: AgentGrant(
+                    name=link.agent,
+                    description=link.when or self.skills[link.agent].description,
+                )
+                for link in settings.subagents
+            },
+            limits=settings.limits,
+            unloaded={n: why for n, why in self.unloaded.items() if n not in settings.exclude},
+        )
+
+    def chat_tools_of(self, slug: str) -> ToolBox:
+        """Return the tools that the skill itself may call in a turn."""
+        setting = self.skills[slug].tools
+        if not setting.enabled:
+            return {}
+        return {n: tool for n, tool in self.chat_tools.items() if n not in setting.exclude}
+
+    def fronts(self) -> tuple[Skill, ...]:
+        """Return the skills that people can reach, in the order of their slugs."""
+        return tuple(skill for skill in self.skills.values() if skill.is_front)
+
+
+def _tool_grant(tool: Tool) -> ToolGrant:
+    return ToolGrant(
+        name=tool.name,
+        description=tool.description,
+        arguments=tool.arguments,
+        output=tool.output,
+        side_effects=tool.side_effects,
+    )
+
+
+def load_catalog(app_root: Path) -> Catalog:
+    """Read the app's skills and tools; raises ConfigurationError with one clear line.
+
+    A tool file that does not import is no error: the app starts without its tools.
+    """
+    files = list(read_agent_files(app_root))
+    skills = _by_slug(files)
+    tools = _Tools(read_tool_files(app_root))
+    catalog = Catalog(
+        skills=skills,
+        workflow_tools=MappingProxyType(dict(sorted(tools.in_plans.items()))),
+        chat_tools=MappingProxyType(dict(sorted(tools.in_chat.items()))),
+        unloaded=MappingProxyType(dict(sorted(tools.unloaded.items()))),
+        warnings=(
+            *(warning for file in files for warning in file.warnings),
+            *tools.warnings(),
+            *_unreachable(skills),
+        ),
+    )
+    for file in files:
+        _check_names(file, catalog)
+    for warning in catalog.warnings:
+        _LOG.warning("%s", warning)
+    return catalog
+
+
+def _by_slug(files: Iterable[AgentFile]) -> Mapping[str, Skill]:
+    seen: dict[str, str] = {}
+    skills: dict[str, Skill] = {}
+    for file in files:
+        slug = file.skill.slug
+        if other := seen.get(slug.casefold()):
+            raise ConfigurationError(
+                f"{other} and {file.shown} have one slug, {slug!r}; rename one of them"
+            )
+        seen[slug.casefold()] = file.shown
+        skills[slug] = file.skill
+    return MappingProxyType(dict(sorted(skills.items())))
+
+
+class _Tools:
+    """Gathers the tools of all files; a name stands for one function only."""
+
+    def __init__(self, files: Iterable[ToolFile]) -> None:
+        self.in_plans: dict[str, Tool] = {}
+        self.in_chat: dict[str, Tool] = {}
+        self.unloaded: dict[str, str] = {}
+        self._undecorated: list[str] = []
+        self._broken: list[str] = []
+        self._places: dict[str, tuple[str, object]] = {}
+        for file in files:
+            self._add(file)
+        for name in self._places:
+            self.unloaded.pop(name, None)
+
+    def _add(self, file: ToolFile) -> None:
+        if file.error is not None:
+            self.unloaded |= dict.fromkeys(file.held, file.error)
+            self._broken.append(f"did not load: {file.error}")
+        if file.others:
+            self._undecorated.append(f"{file.path}: {', '.join(file.others)}")
+        for function, declared in file.functions:
+            name = declared.name or function.__name__
+            if not self._is_new(name, function, file.path):
+                continue
+            try:
+                tool = build_tool(function, declared)
+            except ConfigurationError as error:
+                self.unloaded[name] = f"{file.path}: {error}"
+                self._broken.append(f"did not load: {file.path}: {error}")
+                continue
+            self._places[name] = (file.path, function)
+            self.in_plans |= {name: tool} if declared.in_plans else {}
+            self.in_chat |= {name: tool} if declared.in_chat else {}
+
+    def _is_new(self, name: str, function: object, path: str) -> bool:
+        if name in MANAGEMENT_TOOLS:
+            raise ConfigurationError(
+                f"{path}: no tool may be named {name!r}, as a management tool is; rename it"
+            )
+        other, known = self._places.get(name, (path, None))
+        if known is not None and known is not function:
+            raise ConfigurationError(
+                f"{other} and {path} both have a tool {name!r}; rename one of them"
+            )
+        return known is None
+
+    def warnings(self) -> Iterable[str]:
+        """Say which files did not load, and once what is undecorated."""
+        yield from self._broken
+        if self._undecorated:
+            listed = "; ".join(self._undecorated)
+            yield f"functions without @workflow_tool or @tool are no tools: {listed}"
+
+
+def _unreachable(skills: Mapping[str, Skill]) -> Iterable[str]:
+    if not skills:
+        places = ", ".join(f"{folder}/*.agent.md" for folder in AGENT_FOLDERS)
+        yield f"the app has no skill; looked for {places}"
+    settings = [skill.workflows for skill in skills.values() if skill.workflows is not None]
+    named = {link.agent for each in settings for link in each.subagents}
+    for skill in skills.values():
+        if not skill.is_front and skill.slug not in named:
+            yield (
+                f"{skill.path.name}: nobody can reach {skill.slug!r}: it has no endpoint and no"
+                " skill names it as a sub-agent"
+            )
+
+
+def _check_names(file: AgentFile, catalog: Catalog) -> None:
+    settings = file.skill.workflows or WorkflowSettings()
+    for link in settings.subagents:
+        if link.agent not in catalog.skills:
+            raise ConfigurationError(
+                f"{file.shown}: 'workflows.subagents' names {link.agent!r}, and no .agent.md file"
+                f" has that slug; {known_or_near(link.agent, catalog.skills)}"
+            )
+    for key, excluded, tools in (
+        ("workflows.exclude", settings.exclude, {**catalog.workflow_tools, **catalog.unloaded}),
+        ("tools.exclude", file.skill.tools.exclude, {**catalog.chat_tools, **catalog.unloaded}),
+    ):
+        for name in excluded:
+            if name not in tools:
+                raise ConfigurationError(
+                    f"{file.shown}: {key!r} names {name!r}, which is no tool of that kind;"
+                    f" {known_or_near(name, tools)}"
+                )
