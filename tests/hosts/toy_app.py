@@ -80,10 +80,12 @@ class Gate:
     def __init__(self):
         self.entered = asyncio.Event()
         self.open = asyncio.Event()
+        self.left = False
 
     async def __call__(self, payload, _service):
         self.entered.set()
         await self.open.wait()
+        self.left = True
         return payload
 
 
