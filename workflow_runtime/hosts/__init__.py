@@ -1,0 +1,1 @@
+"""Where a run lives: Durable Functions, the local host, or the simulation."""
