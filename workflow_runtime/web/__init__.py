@@ -1,0 +1,6 @@
+"""HTTP: the routes of the hosted skills and their chat page."""
+
+from .api import Timings
+from .routes import Route, routes
+
+__all__ = ["Route", "Timings", "routes"]

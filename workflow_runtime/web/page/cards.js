@@ -1,0 +1,204 @@
+// A card shows one run from its status envelope. It knows no HTTP: who holds it feeds it envelopes.
+
+import { element } from "./dom.js";
+import { resultOf } from "./results.js";
+
+const ENDED = new Set(["Completed", "CompletedWithErrors", "Failed", "Canceled", "Terminated"]);
+const LABELS = { CompletedWithErrors: "Completed with errors", Canceling: "Canceling" };
+const TASK_LABELS = {
+  pending: "Pending", running: "Running", waiting: "Waiting", completed: "Done", failed: "Failed",
+  skipped: "Skipped", not_run: "Not run", outcome_unknown: "Outcome unknown",
+};
+const COUNTS = [
+  ["running", "running"], ["failed", "failed"], ["skipped", "skipped"],
+  ["outcome_unknown", "with unknown outcome"],
+];
+
+export function hasEnded(envelope) {
+  return ENDED.has(envelope.status);
+}
+
+export function statusLabel(status) {
+  return LABELS[status] ?? status;
+}
+
+export class RunCard {
+  // `actions` has `cancel(envelope)` and `report(html, title)`.
+  constructor(envelope, actions) {
+    this.actions = actions;
+    this.envelope = {};
+    this.shownResult = undefined;
+    this.rows = new Map();
+    this.build();
+    this.update(envelope);
+  }
+
+  build() {
+    this.title = element("h3");
+    this.pill = element("span", { className: "pill" });
+    this.facts = element("p", { className: "facts" });
+    this.barDone = element("span", { className: "done" });
+    this.barFailed = element("span", { className: "failed" });
+    this.bar = element("div", { className: "bar", role: "progressbar", "aria-valuemin": "0" },
+      this.barDone, this.barFailed);
+    this.notes = element("div", { className: "notes" });
+    this.taskList = element("ul", { className: "task-list" });
+    this.tasksTitle = element("summary", {}, "Tasks");
+    this.tasks = element("details", { className: "tasks", open: true }, this.tasksTitle, this.taskList);
+    this.result = element("div", { className: "result" });
+    this.id = element("code", { className: "run-id", title: "Workflow id" });
+    this.cancelButton = element("button", { type: "button", className: "quiet danger-text" }, "Cancel workflow");
+    this.cancelButton.addEventListener("click", () => this.actions.cancel(this.envelope));
+    this.trouble = element("p", { className: "trouble", hidden: true });
+    this.element = element("article", { className: "card" },
+      element("div", { className: "card-top" }, this.title, this.pill),
+      this.facts, this.bar, this.notes, this.tasks, this.result, this.trouble,
+      element("div", { className: "card-bottom" }, this.id, this.cancelButton));
+  }
+
+  // Lists bring envelopes without tasks and outputs: what is known already stays.
+  update(envelope) {
+    const endedNow = hasEnded(envelope) && !hasEnded(this.envelope);
+    this.envelope = { ...this.envelope, ...envelope };
+    if (!envelope.waiting_for) this.envelope.waiting_for = [];
+    const { status, name, workflow_id: id } = this.envelope;
+    this.element.dataset.status = status;
+    this.element.setAttribute("aria-label", `Workflow ${name || id}: ${statusLabel(status)}`);
+    this.title.textContent = name || "Workflow";
+    this.pill.textContent = statusLabel(status);
+    this.id.textContent = id;
+    if (endedNow) this.tasks.open = false;
+    this.cancelButton.hidden = hasEnded(this.envelope) || status === "Canceling";
+    this.showProgress();
+    this.showNotes();
+    this.showTasks();
+    this.showResult();
+    this.setTrouble("");
+  }
+
+  setTrouble(text) {
+    this.trouble.textContent = text;
+    this.trouble.hidden = !text;
+  }
+
+  // Called once a second while the run goes on, so that times move between two polls.
+  tick() {
+    this.showProgress();
+    for (const { task, time } of this.rows.values()) time.textContent = duration(task);
+  }
+
+  showProgress() {
+    const { progress, created_at: from, updated_at: to } = this.envelope;
+    const ended = hasEnded(this.envelope);
+    const counts = progress ?? {};
+    const total = counts.total ?? 0;
+    const parts = total ? [`${counts.completed ?? 0} of ${total} done`] : [];
+    for (const [key, label] of COUNTS) if (counts[key]) parts.push(`${counts[key]} ${label}`);
+    const took = elapsed(from, ended ? to : null);
+    if (took) parts.push(ended ? `took ${took}` : took);
+    this.facts.textContent = parts.join(" · ");
+    const share = (count) => `${total ? (100 * (count ?? 0)) / total : 0}%`;
+    this.barDone.style.width = share((counts.completed ?? 0) + (counts.skipped ?? 0));
+    this.barFailed.style.width = share(counts.failed);
+    this.bar.hidden = !total;
+    this.bar.setAttribute("aria-valuemax", String(total));
+    this.bar.setAttribute("aria-valuenow", String(counts.completed ?? 0));
+    this.bar.setAttribute("aria-label", `Progress of ${this.envelope.name || "the workflow"}`);
+  }
+
+  showNotes() {
+    const { waiting_for: waiting, error, status } = this.envelope;
+    const made = hasEnded(this.envelope) ? [] : (waiting ?? []).map(waitingNote);
+    if (error) made.push(errorNote(error, status));
+    this.notes.replaceChildren(...made);
+  }
+
+  showTasks() {
+    const tasks = this.envelope.tasks ?? [];
+    this.tasks.hidden = !tasks.length;
+    this.tasksTitle.textContent = "Tasks";
+    const rows = new Map();
+    const items = tasks.map((task) => {
+      if (!task.id) return element("li", { className: "more" }, moreText(task));
+      const row = this.rows.get(task.id) ?? taskRow(task);
+      row.task = task;
+      row.item.dataset.status = task.status;
+      row.state.textContent = TASK_LABELS[task.status] ?? task.status;
+      row.attempts.textContent = task.attempts > 1 ? `attempt ${task.attempts}` : "";
+      row.time.textContent = duration(task);
+      rows.set(task.id, row);
+      return row.item;
+    });
+    this.rows = rows;
+    if (items.length !== this.taskList.children.length || items.some((item, n) => item !== this.taskList.children[n])) {
+      this.taskList.replaceChildren(...items);
+    }
+  }
+
+  showResult() {
+    const { output } = this.envelope;
+    const text = output === undefined || output === null ? "" : JSON.stringify(output);
+    if (!hasEnded(this.envelope) || text === this.shownResult) return;
+    this.shownResult = text;
+    const title = `${this.envelope.name || "Workflow"}: report`;
+    this.result.replaceChildren(...(text ? resultOf(output, title, this.actions.report) : []));
+  }
+}
+
+function taskRow(task) {
+  const state = element("span", { className: "task-state" });
+  const attempts = element("span", { className: "task-attempts" });
+  const time = element("span", { className: "task-time" });
+  const item = element("li", {},
+    element("span", { className: "dot", "aria-hidden": "true" }),
+    element("span", { className: "task-id" }, task.id), attempts, state, time);
+  return { task, item, state, attempts, time };
+}
+
+function moreText(entry) {
+  const status = TASK_LABELS[entry.status]?.toLowerCase() ?? entry.status;
+  return entry.count ? `${entry.count} more${status ? ` ${status}` : ""}` : JSON.stringify(entry);
+}
+
+function waitingNote(waiting) {
+  const until = waiting.until ? `until ${clock(waiting.until)}` : "";
+  const title = ["Waiting for", waiting.kind === "wait" || waiting.kind === "timer" ? "its time" : waiting.kind].join(" ");
+  return element("p", { className: "note waiting" },
+    element("strong", {}, title), ` ${[waiting.task, until].filter(Boolean).join(", ")}`,
+    waiting.message ? element("span", { className: "note-text" }, waiting.message) : null);
+}
+
+function errorNote(error, status) {
+  const title = error.task ? `Task ${error.task} failed` : statusLabel(status);
+  const code = [error.code, error.correlation_id].filter(Boolean).join(" · ");
+  return element("p", { className: "note error" },
+    element("strong", {}, title),
+    element("span", { className: "note-text" }, error.message ?? ""),
+    code ? element("code", { className: "note-code" }, code) : null);
+}
+
+function duration(task) {
+  if (!task.started_at) return "";
+  const open = task.status === "running" || task.status === "waiting";
+  return open || task.ended_at ? elapsed(task.started_at, open ? null : task.ended_at) : "";
+}
+
+function elapsed(from, to) {
+  const start = Date.parse(from ?? "");
+  const end = to ? Date.parse(to) : Date.now();
+  if (Number.isNaN(start) || Number.isNaN(end)) return "";
+  const seconds = Math.max(0, (end - start) / 1000);
+  if (seconds < 10) return `${to ? seconds.toFixed(1) : Math.floor(seconds)} s`;
+  if (seconds < 60) return `${Math.floor(seconds)} s`;
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 60) return `${minutes} min ${Math.floor(seconds % 60)} s`;
+  const hours = Math.floor(minutes / 60);
+  return hours < 48 ? `${hours} h ${minutes % 60} min` : `${Math.floor(hours / 24)} days`;
+}
+
+function clock(text) {
+  const date = new Date(text);
+  if (Number.isNaN(date.getTime())) return text;
+  const soon = Math.abs(date.getTime() - Date.now()) < 12 * 3600 * 1000;
+  return soon ? date.toLocaleTimeString() : date.toLocaleString();
+}

@@ -1,0 +1,99 @@
+// The runs of this session: finds them, keeps a card for each, and asks the server for news of those
+// that go on, as often as the server says and at most once a second.
+
+import { RunCard, hasEnded } from "./cards.js";
+
+const LEAST_SECONDS = 1;
+const MOST_TROUBLE_SECONDS = 30;
+
+export class Runs {
+  // `onCard(card)` hears of a new card, `onEnded(envelope)` of a run that was seen to end.
+  constructor({ api, actions, onCard, onEnded }) {
+    Object.assign(this, { api, onCard, onEnded });
+    this.actions = { ...actions, cancel: (envelope) => this.cancel(envelope, actions) };
+    this.cards = new Map();
+    this.timers = new Map();
+    this.failures = new Map();
+    setInterval(() => this.tick(), 1000);
+    document.addEventListener("visibilitychange", () => this.wake());
+  }
+
+  async load() {
+    const { workflows } = await this.api.workflows();
+    for (const envelope of workflows) this.see(envelope, { complete: false });
+  }
+
+  // `complete` says that the envelope holds tasks and output, as that of a single run does.
+  see(envelope, { complete = true } = {}) {
+    const id = envelope.workflow_id;
+    let card = this.cards.get(id);
+    if (card) card.update(envelope);
+    else {
+      card = new RunCard(envelope, this.actions);
+      this.cards.set(id, card);
+      this.onCard(card);
+    }
+    if (!hasEnded(envelope)) this.askLater(id, complete ? envelope.poll_after_seconds : 0);
+    else if (!complete) this.ask(id);
+  }
+
+  askLater(id, seconds) {
+    clearTimeout(this.timers.get(id));
+    const wait = Math.max(LEAST_SECONDS, seconds ?? LEAST_SECONDS);
+    this.timers.set(id, setTimeout(() => this.ask(id), seconds === 0 ? 0 : wait * 1000));
+  }
+
+  async ask(id) {
+    if (document.hidden) return;
+    clearTimeout(this.timers.get(id));
+    const card = this.cards.get(id);
+    const wasGoing = !hasEnded(card.envelope);
+    try {
+      const envelope = await this.api.workflow(id);
+      this.failures.delete(id);
+      card.update(envelope);
+      if (!hasEnded(envelope)) this.askLater(id, envelope.poll_after_seconds);
+      else if (wasGoing) this.onEnded(envelope);
+    } catch (error) {
+      this.trouble(id, card, error);
+    }
+  }
+
+  trouble(id, card, error) {
+    const failures = (this.failures.get(id) ?? 0) + 1;
+    this.failures.set(id, failures);
+    const status = error.problem?.status;
+    const willAskAgain = !status || status >= 500 || status === 429;
+    card.setTrouble(willAskAgain
+      ? `No news: ${error.message} Trying again.`
+      : `No news: ${error.message}`);
+    if (willAskAgain) this.askLater(id, Math.min(MOST_TROUBLE_SECONDS, 2 ** failures));
+  }
+
+  async cancel(envelope, { confirm, report, failed }) {
+    const name = envelope.name || "this workflow";
+    const sure = await confirm({
+      title: `Cancel ${name}?`, yes: "Cancel workflow",
+      text: "No further task starts. Tasks that are running are told and may still finish; what is done stays done.",
+    });
+    if (!sure) return;
+    try {
+      const answer = await this.api.cancel(envelope.workflow_id);
+      const card = this.cards.get(envelope.workflow_id);
+      if (!hasEnded(card.envelope) && !hasEnded(answer)) card.update({ status: answer.status });
+    } catch (error) {
+      failed(error);
+    }
+    this.ask(envelope.workflow_id);
+  }
+
+  tick() {
+    for (const card of this.cards.values()) if (!hasEnded(card.envelope)) card.tick();
+  }
+
+  // A page that nobody sees asks for nothing; seen again, it asks at once.
+  wake() {
+    if (document.hidden) return;
+    for (const [id, card] of this.cards) if (!hasEnded(card.envelope)) this.ask(id);
+  }
+}
