@@ -56,7 +56,7 @@ async def test_a_query_gives_the_prefix_only_page_by_page_in_the_order_of_ids(ru
     assert len(first.instances) == 2
     assert rest.after is None
     found = [instance.instance_id for page in (first, rest) for instance in page.instances]
-    assert sorted(found) == ["me-1", "me-2", "me-3"]
+    assert found == ["me-1", "me-2", "me-3"]
 
 
 async def test_a_query_brings_payloads_when_asked_to(running):

@@ -42,3 +42,35 @@ async def test_a_function_that_fails_is_a_500_problem_without_its_words(running,
     assert "secret" not in answer.text
     assert answer.json()["correlation_id"] in caplog.text
     assert "the secret is 42" in caplog.text
+
+
+WELCOME = [
+    {"host": "localhost:7071"},
+    {"host": "[::1]:7071"},
+    {"host": "127.0.0.1:7071", "origin": "http://127.0.0.1:7071"},
+    {
+        "host": "localhost:7071",
+        "origin": "https://x.tunnel.example",
+        "x-forwarded-host": "x.tunnel.example",
+    },
+]
+STRANGERS = [
+    {"host": "evil.example"},
+    {"host": "127.0.0.1.evil.example:7071"},
+    {"host": "localhost:7071", "origin": "https://evil.example"},
+    {"host": "localhost:7071", "origin": "http://localhost:9999"},
+    {"host": "localhost:7071", "origin": "null"},
+    {"host": "["},
+]
+
+
+@pytest.mark.parametrize("headers", WELCOME)
+async def test_this_machine_and_its_own_pages_are_welcome(running, headers):
+    answer = await running.http.get("/toy/items/7", headers=headers)
+    assert answer.status_code == 200
+
+
+@pytest.mark.parametrize("headers", STRANGERS)
+async def test_other_names_and_other_pages_are_refused(running, headers):
+    answer = await running.http.get("/toy/items/7", headers=headers)
+    assert (answer.status_code, answer.headers["content-type"]) == (403, PROBLEM)

@@ -127,6 +127,33 @@ async def test_stopping_cancels_what_does_not_end_in_time():
         assert cancelled.is_set()
 
 
+async def test_what_a_stop_cut_off_is_done_after_the_next_start(tmp_path):
+    gate = Gate()
+    parts = {"activities": [Activity(name="gate", run=gate)], "directory": tmp_path}
+    async with local_host(**parts) as running:
+        await running.start("a", ["gate", "x"], ["shout", "y"])
+        await gate.entered.wait()
+    assert not gate.left
+    gate.open.set()
+    async with local_host(**parts) as running:
+        state = await running.hub.wait("a", SECONDS)
+    assert json.loads(state.output) == ["x", "Y"]
+
+
+async def test_an_activity_that_outlives_its_instance_does_no_harm(caplog):
+    gate = Gate()
+    async with local_host(activities=[Activity(name="gate", run=gate)]) as running:
+        await running.start("a", ["gate", "x"])
+        await gate.entered.wait()
+        await running.hub.terminate("a", "enough")
+        assert (await running.hub.wait("a", SECONDS)).native_status == "TERMINATED"
+        gate.open.set()
+        await running.start("b", ["shout", "x"])
+        assert (await running.hub.wait("b", SECONDS)).native_status == "COMPLETED"
+        await running.host.stop()
+    assert "Traceback" not in caplog.text
+
+
 def sync_app():
     app = DFApp(http_auth_level=func.AuthLevel.ANONYMOUS)
     blocked, release = threading.Event(), threading.Event()

@@ -11,7 +11,8 @@ from __future__ import annotations
 import asyncio
 import base64
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from typing import Any, Protocol
 
 import azure.functions as func
@@ -19,6 +20,7 @@ import durabletask.internal.helpers as ph
 import durabletask.internal.orchestrator_service_pb2 as pb
 from azure.functions.meta import Datum
 
+from ...errors import HubUnavailableError
 from .calls import Caller
 from .functions_app import ACTIVITY, ORCHESTRATION, AppFunctions
 
@@ -26,9 +28,12 @@ _LOG = logging.getLogger(__name__)
 
 
 class WorkSource(Protocol):
-    """Where work items come from and answers go; the SQLite task hub is one."""
+    """Where work items come from and answers go; the SQLite task hub is one.
 
-    def work(self, *, orchestrators: int, activities: int) -> AsyncIterator[pb.WorkItem]:
+    An answer may be refused (HubUnavailableError): the instance was ended meanwhile.
+    """
+
+    def work(self, *, orchestrators: int, activities: int) -> AsyncGenerator[pb.WorkItem]:
         """Yield work items, at most so many of each kind unanswered at a time."""
         ...
 
@@ -49,21 +54,42 @@ class Dispatcher:
         self._functions = functions
         self._caller = caller
         self._running: set[asyncio.Task[None]] = set()
+        self._fault: Exception | None = None
+        self._faulty = asyncio.Event()
 
     async def run(self, *, orchestrators: int, activities: int) -> None:
-        """Take work and start it, for ever; raises what the source raises."""
+        """Take work and start it, for ever; raises what is wrong with the source.
+
+        A source that cannot keep an answer (a full disk) ends the loop: giving the item out again
+        would run the same function again and again.
+        """
+        taking = asyncio.create_task(self._take(orchestrators, activities))
+        faulty = asyncio.create_task(self._faulty.wait())
+        try:
+            await asyncio.wait((taking, faulty), return_when=asyncio.FIRST_COMPLETED)
+            if self._fault is not None:
+                raise self._fault
+            await taking
+        finally:
+            taking.cancel()
+            faulty.cancel()
+            await asyncio.gather(taking, faulty, return_exceptions=True)
+
+    async def _take(self, orchestrators: int, activities: int) -> None:
         slots = {
             "orchestratorRequest": asyncio.Semaphore(orchestrators),
             "activityRequest": asyncio.Semaphore(activities),
         }
-        async for item in self._source.work(orchestrators=orchestrators, activities=activities):
-            kind = str(item.WhichOneof("request"))
-            if kind not in slots:
-                _LOG.error("no function of this app takes a work item of the kind %s", kind)
-                continue
-            task = asyncio.create_task(self._carry(item, slots[kind]))
-            self._running.add(task)
-            task.add_done_callback(self._running.discard)
+        work = self._source.work(orchestrators=orchestrators, activities=activities)
+        async with aclosing(work) as items:
+            async for item in items:
+                kind = str(item.WhichOneof("request"))
+                if kind not in slots:
+                    _LOG.error("no function of this app takes a work item of the kind %s", kind)
+                    continue
+                task = asyncio.create_task(self._carry(item, slots[kind]))
+                self._running.add(task)
+                task.add_done_callback(self._running.discard)
 
     async def drain(self, seconds: float) -> None:
         """Wait so long for what is running, then give the rest back to the hub."""
@@ -75,16 +101,17 @@ class Dispatcher:
         await asyncio.gather(*rest, return_exceptions=True)
 
     async def _carry(self, item: pb.WorkItem, slot: asyncio.Semaphore) -> None:
-        answered = False
         try:
             async with slot:
                 await self._answer(item)
-            answered = True
-        except Exception:  # noqa: BLE001 one item that goes wrong must not end the work loop
-            _LOG.exception("the task hub did not take an answer")
-        finally:
-            if not answered:
-                await self._give_back(item)
+        except HubUnavailableError as error:
+            _LOG.warning("an answer was not taken: %s", error)  # as after a terminate
+        except asyncio.CancelledError:
+            await self._give_back(item)
+            raise
+        except Exception as error:  # noqa: BLE001 what functions raise ends further in
+            self._fault = error
+            self._faulty.set()
 
     async def _answer(self, item: pb.WorkItem) -> None:
         if item.HasField("orchestratorRequest"):
@@ -102,8 +129,8 @@ class Dispatcher:
                 await self._source.abandon_orchestrator(item.completionToken)
             else:
                 await self._source.abandon_activity(item.completionToken)
-        except Exception:  # noqa: BLE001 the hub finds out by itself, when the lock runs out
-            _LOG.exception("the task hub did not take a work item back")
+        except HubUnavailableError as error:
+            _LOG.warning("a work item was not taken back: %s", error)
 
     async def _orchestrator(self, request: pb.OrchestratorRequest) -> pb.OrchestratorResponse:
         """Run one turn; one that cannot be run fails its instance, which tells more than a loop."""

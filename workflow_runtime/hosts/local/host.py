@@ -18,7 +18,7 @@ from typing import Any
 from azure.functions import FunctionRegister
 from starlette.types import ASGIApp
 
-from ...errors import ConfigurationError
+from ...errors import ConfigurationError, WorkflowRuntimeError
 from . import listing
 from .calls import Caller
 from .dispatch import Dispatcher, WorkSource
@@ -66,7 +66,7 @@ class LocalHost:
         run = self._dispatcher.run(
             orchestrators=self._settings.orchestrators, activities=self._settings.activities
         )
-        self._work = asyncio.create_task(run, name="work")
+        self._work = asyncio.create_task(run, name="the task hub")
         return self._work
 
     async def stop(self, *, drain: float = DRAIN_SECONDS) -> None:
@@ -87,17 +87,24 @@ class LocalHost:
         server = Server(self.asgi, ready=ready, close_seconds=HTTP_SECONDS)
         with Interrupts(say) as interrupts:
             work = self.start()
-            serving = asyncio.create_task(server.serve(sockets=[listener]), name="http")
+            serving = asyncio.create_task(server.serve(sockets=[listener]), name="the HTTP server")
             asked = asyncio.create_task(interrupts.first())
             await asyncio.wait((work, serving, asked), return_when=asyncio.FIRST_COMPLETED)
             failed = not asked.done()
             asked.cancel()
-            if work.done():
-                _LOG.error("the task hub failed", exc_info=work.exception())
-                say("the task hub failed, so the host stops; the log says more")
+            for task in (work, serving):
+                if task.done():
+                    _tell(task, say)
             server.should_exit = True
             await asyncio.gather(self.stop(), settled(serving), settled(asked))
         return 1 if failed else 0
+
+
+def _tell(task: asyncio.Task[None], say: Callable[[str], None]) -> None:
+    what, error = task.get_name(), task.exception()
+    if error is not None and not isinstance(error, WorkflowRuntimeError):
+        _LOG.error("%s failed", what, exc_info=error)
+    say(f"{what} failed, so the host stops: {error or 'it ended'}")
 
 
 def listen(port: int) -> socket.socket:

@@ -25,6 +25,7 @@ from starlette.routing import Route
 
 from .calls import Caller
 from .functions_app import METHODS, HttpFunction
+from .origins import stranger
 from .routes import compile_route, joined, precedence
 
 _LOG = logging.getLogger(__name__)
@@ -49,6 +50,9 @@ class HttpSide:
         self.app = Starlette(routes=[everything], exception_handlers={HTTPException: _refused})
 
     async def _answer(self, request: Request) -> Response:
+        refusal = stranger(request.headers)
+        if refusal is not None:
+            return problem(403, refusal)
         matching = [
             (entry.target, found)
             for entry in self._entries
