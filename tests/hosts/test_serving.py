@@ -12,10 +12,12 @@ import pytest
 from starlette.responses import StreamingResponse
 
 from tests.hosts.conftest import local_host
-from tests.hosts.toy_app import Gate, Route
+from tests.hosts.toy_app import ORCHESTRATOR, Gate, Route, toy_app
 from workflow_runtime.errors import ConfigurationError
+from workflow_runtime.hosts.client import DurableTaskHub
 from workflow_runtime.hosts.functions import Activity
 from workflow_runtime.hosts.local.host import listen
+from workflow_runtime.hosts.local.serve import serve, working
 
 SECONDS = 20
 
@@ -86,6 +88,29 @@ async def test_ctrl_c_lets_an_activity_end_first():
             signal.raise_signal(signal.SIGINT)
             gate.open.set()
         assert gate.left
+
+
+async def test_an_app_is_served_from_its_directory(tmp_path):
+    (tmp_path / "host.json").write_text('{"extensions": {"http": {"routePrefix": "x"}}}')
+    listed = asyncio.get_running_loop().create_future()
+    parts = {"app_root": tmp_path, "data": tmp_path / "data", "port": 0, "say": lambda _: None}
+    task = asyncio.create_task(serve(toy_app(), **parts, ready=listed.set_result))
+    url = next(row["url"] for row in await listed if row["name"] == "tick")
+    assert url.endswith("/x/toy/tick")
+    async with httpx.AsyncClient() as client:
+        assert (await client.get(url)).text.startswith("data: 0")
+    signal.raise_signal(signal.SIGINT)
+    assert await task == 0
+
+
+async def test_an_apps_work_runs_without_http(tmp_path):
+    async with working(toy_app(), app_root=tmp_path, data=tmp_path / "data") as client:
+        hub = DurableTaskHub(client)
+        await hub.start("a", ORCHESTRATOR, '[["shout", "x"]]')
+        state = await hub.wait("a", SECONDS)
+        await hub.close()
+    assert state is not None
+    assert state.output == '["X"]'
 
 
 def test_a_port_in_use_is_one_clear_line():
