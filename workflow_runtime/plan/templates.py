@@ -181,36 +181,41 @@ def parse_text(
     """Parse one string; return it with every problem in it."""
     if "$" not in text and "{{" not in text:
         return Constant(text), ()
-    parts: list[str | Expression] = []
-    problems: list[TemplateProblem] = []
+    pieces = [piece for _, _, piece in scan(text, names)]
+    problems = tuple(piece for piece in pieces if isinstance(piece, TemplateProblem))
+    return _text([piece for piece in pieces if not isinstance(piece, TemplateProblem)]), problems
+
+
+type Piece = str | Expression | TemplateProblem
+
+
+def scan(text: str, names: frozenset[str] = frozenset()) -> Iterator[tuple[int, int, Piece]]:
+    """Yield the pieces of a string, in order, with where each starts and ends."""
     done = 0
     while mark := _MARK.search(text, done):
-        parts.append(text[done : mark.start()])
+        start = mark.start()
+        if start > done:
+            yield done, start, text[done:start]
         if mark[0] == "$${":
-            parts.append("${")
             done = mark.end()
+            yield start, done, "${"
         elif mark[0] == "{{":
-            problem = _foreign(text, mark.start(), names)
-            problems += [problem] if problem else []
+            problem = _foreign(text, start, names)
             done = problem.end if problem else mark.end()
-            parts.append(text[mark.start() : done])
+            yield start, done, problem or "{{"
         else:
-            found, done = _expression(text, mark.start(), names)
-            if isinstance(found, Expression):
-                parts.append(found)
-            else:
-                problems.append(found)
-    parts.append(text[done:])
-    return _text(parts), tuple(problems)
+            found, done = _expression(text, start, names)
+            yield start, done, found
+    if done < len(text):
+        yield done, len(text), text[done:]
 
 
 def _text(parts: list[str | Expression]) -> Template:
-    kept = tuple(part for part in parts if part != "")
-    if len(kept) == 1 and isinstance(kept[0], Expression):
-        return Whole(kept[0])
-    if any(isinstance(part, Expression) for part in kept):
-        return Text(kept)
-    return Constant("".join(part for part in kept if isinstance(part, str)))
+    if len(parts) == 1 and isinstance(parts[0], Expression):
+        return Whole(parts[0])
+    if any(isinstance(part, Expression) for part in parts):
+        return Text(tuple(parts))
+    return Constant("".join(part for part in parts if isinstance(part, str)))
 
 
 def _expression(

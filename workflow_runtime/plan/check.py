@@ -1,0 +1,59 @@
+"""Check a plan as it was sent: everything that is wrong with it, all at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from .draft import OWN_FIELDS, Draft, decode, draft
+from .grants import Grants
+from .model import Plan, read_plan
+from .problems import Problem
+from .rules import RULES
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What a check found.
+
+    ``plan`` is there exactly when there are no ``problems``. ``decoded`` is what was sent, as the
+    pointers in the problems see it; None where it is not a JSON object at all.
+    """
+
+    plan: Plan | None
+    problems: tuple[Problem, ...]
+    decoded: dict[str, Any] | None
+
+
+def check(submission: Any, grants: Grants, now: datetime) -> Checked:
+    """Return the plan that may run, or every problem of *submission*.
+
+    *submission* is anything at all: the decoded arguments of a call, or their text. *now* is
+    aware. Never raises.
+    """
+    decoded, problem = decode(submission)
+    if decoded is None:
+        return Checked(None, (problem,) if problem else (), None)
+    made = draft(decoded, grants, now)
+    found = [problem for rule in RULES for problem in rule(made)]
+    if found:
+        return Checked(None, tuple(sorted(found, key=_place)), decoded)
+    return Checked(read_plan(_normal(made)), (), decoded)
+
+
+def _place(problem: Problem) -> tuple[int, int]:
+    """Sort the plan's own problems first, then those of each task together."""
+    parts = problem.path.split("/")
+    in_task = len(parts) > 2 and parts[1] == "tasks" and parts[2].isdigit()  # noqa: PLR2004
+    return (1, int(parts[2])) if in_task else (0, 0)
+
+
+def _normal(made: Draft) -> dict[str, Any]:
+    """Return the plan in its normal form: types written out, empty fields left out."""
+    tasks = []
+    for task in made.tasks:
+        kept = {k: v for k, v in task.raw.items() if v is not None and k != "type"}
+        tasks.append({"id": task.id, "type": task.kind or next(iter(OWN_FIELDS))} | kept)
+    kept = {k: v for k, v in made.raw.items() if k == "output" or v is not None}
+    return kept | {"tasks": tasks}

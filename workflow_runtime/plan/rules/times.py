@@ -1,0 +1,110 @@
+"""Waits: one of ``duration`` and ``until``, well written, not past, not too long."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+from .. import templates
+from ..draft import Draft, DraftTask
+from ..problems import Problem, quoted, remove, replace
+from ..templates import Constant
+from ..times import (
+    format_duration,
+    format_instant,
+    parse_duration,
+    parse_instant,
+    suggest_duration,
+)
+
+TOLERANCE = timedelta(seconds=60)
+_INSTANT = "an RFC 3339 instant such as 2026-01-31T09:00:00Z"
+
+
+def waits(draft: Draft) -> Iterator[Problem]:
+    """Each wait has exactly one of ``duration`` and ``until``, and both are sound."""
+    for task in draft.tasks:
+        if task.kind != "wait":
+            continue
+        duration, until = task.raw.get("duration"), task.raw.get("until")
+        if duration is None and until is None:
+            yield from _empty(task)
+        elif duration is not None and until is not None:
+            message = "a wait has one of duration and until, not both"
+            yield Problem("invalid_wait", task.path(), message, task.id, expected="one of them")
+        if duration is not None:
+            yield from _duration(draft, task, duration)
+        if until is not None:
+            yield from _until(draft, task, until)
+
+
+def _empty(task: DraftTask) -> Iterator[Problem]:
+    if any(key not in {"id", "type", "depends_on", "when", "on_error"} for key in task.raw):
+        return  # a field under another name, which is said already
+    message = f"wait {task.label!r} needs a duration or an until"
+    expected = 'duration: "PT30S", or until: an instant'
+    yield Problem("invalid_wait", task.path(), message, task.id, expected=expected)
+
+
+def _duration(draft: Draft, task: DraftTask, value: Any) -> Iterator[Problem]:
+    path = task.path("duration")
+    if isinstance(value, str) and "${" in value:
+        return  # said by the rule on references
+    length = parse_duration(value) if isinstance(value, str) else None
+    if length is not None:
+        yield from _too_long(draft, task, path, length)
+        return
+    if isinstance(value, str) and parse_instant(value) and "until" not in task.raw:
+        message = "that is an instant, which belongs into 'until'"
+        fix = ({"op": "move", "from": path, "path": task.path("until")},)
+        yield Problem("invalid_duration", path, message, task.id, fix=fix)
+        return
+    right = suggest_duration(value)
+    message = f"{quoted(value)} is not an ISO 8601 duration greater than zero"
+    fix = replace(path, right) if right is not None else None
+    expected = "PT30S, PT5M, PT2H, P1D, P1W"
+    yield Problem("invalid_duration", path, message, task.id, fix, expected)
+
+
+def _too_long(
+    draft: Draft, task: DraftTask, path: str, length: timedelta
+) -> Iterator[Problem]:
+    longest = draft.grants.limits.max_wait
+    if length > longest:
+        limit = format_duration(longest)
+        message = f"a wait may last {limit} (max_wait), not {format_duration(length)}"
+        expected = f"at most {limit}"
+        yield Problem("wait_too_long", path, message, task.id, expected=expected)
+
+
+def _until(draft: Draft, task: DraftTask, value: Any) -> Iterator[Problem]:
+    path = task.path("until")
+    if not isinstance(value, str):
+        message = f"until is text, not {quoted(value)}"
+        yield Problem("invalid_instant", path, message, task.id, expected=_INSTANT)
+        return
+    if "${" in value and not isinstance(templates.parse_text(value, draft.names)[0], Constant):
+        return  # known only when it runs
+    instant = parse_instant(value)
+    now = format_instant(draft.now.replace(microsecond=0))
+    if instant is None:
+        yield _unreadable(task, path, value, now)
+    elif draft.now - instant > TOLERANCE:
+        message = f"{value} is in the past; it is now {now}"
+        expected = f"an instant after {now}"
+        yield Problem("instant_in_the_past", path, message, task.id, expected=expected)
+    else:
+        yield from _too_long(draft, task, path, instant - draft.now)
+
+
+def _unreadable(task: DraftTask, path: str, value: str, now: str) -> Problem:
+    message = f"{quoted(value)} is not RFC 3339 with an offset (it is now {now})"
+    if suggest_duration(value) is not None and "duration" not in task.raw:
+        right = suggest_duration(value)
+        added = {"op": "add", "path": task.path("duration"), "value": right}
+        fix = (*remove(path), added)
+        return Problem("invalid_instant", path, f"{message}; a length is a duration", task.id, fix)
+    guess = f"{value.strip()}Z".replace(" ", "T", 1)
+    fix = replace(path, guess) if parse_instant(guess) else None
+    return Problem("invalid_instant", path, message, task.id, fix, _INSTANT)
