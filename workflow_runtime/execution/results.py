@@ -143,7 +143,7 @@ def _key(key: Any) -> str:
 
 def _dumped(model: BaseModel) -> Any:
     try:
-        return model.model_dump(mode="json", by_alias=True)
+        return model.model_dump(mode="json", by_alias=True, warnings=False)
     except (PydanticSerializationError, ValueError) as error:
         raise _Refusal(model, "pydantic cannot serialise one of its fields") from error
 

@@ -49,11 +49,17 @@ def schema_of(kind: Any, *, mode: Literal["validation", "serialization"]) -> Jso
         raw = adapter.json_schema(mode=mode, schema_generator=_Generator)
     except (PydanticSchemaGenerationError, PydanticInvalidForJsonSchema) as error:
         raise UndescribedTypeError(str(error).splitlines()[0]) from error
-    return plain(raw)
+    return plain(raw, closed=mode == "serialization")
 
 
-def plain(schema: JsonSchema) -> JsonSchema:
-    """Drop titles and put what ``$ref`` names in its place, where it does not hold itself."""
+def plain(schema: JsonSchema, *, closed: bool = False) -> JsonSchema:
+    """Drop titles and put what ``$ref`` names in its place, where it does not hold itself.
+
+    ``closed`` says of each object with fields that it has no others: what a model or a dataclass
+    gives is just its fields, and a plan that asks for another one can be told before it runs.
+    """
+    if closed:
+        schema = _close(schema)
     definitions = schema.get("$defs", {})
     kept: dict[str, Any] = {}
     cleaned: dict[str, Any] = _clean(
@@ -62,6 +68,17 @@ def plain(schema: JsonSchema) -> JsonSchema:
     if kept:
         cleaned["$defs"] = kept
     return cleaned
+
+
+def _close(schema: Any) -> Any:
+    if isinstance(schema, list):
+        return [_close(each) for each in schema]
+    if not isinstance(schema, Mapping):
+        return schema
+    named = {w: {k: _close(v) for k, v in schema[w].items()} for w in _NAMED if w in schema}
+    rest = {w: v if w in _DATA else _close(v) for w, v in schema.items() if w not in _NAMED}
+    is_open = "properties" not in schema or "additionalProperties" in schema
+    return {**rest, **named} if is_open else {**rest, **named, "additionalProperties": False}
 
 
 def _clean(

@@ -27,6 +27,7 @@ from .unloaded import tool_names_in
 
 _LOG = logging.getLogger(__name__)
 FOLDERS = ("skills/tools", "tools")
+_PYTHONS_OWN = (ImportError, NameError)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,5 +96,5 @@ def _reason(error: BaseException, path: Path, shown: str) -> str:
     where = f"{shown}, line {frames[-1].lineno}" if frames else shown
     if isinstance(error, ConfigurationError):
         return f"{where}: {error}"
-    said = f": {redact(str(error), limit=200)}" if isinstance(error, ImportError) else ""
+    said = f": {redact(str(error), limit=200)}" if isinstance(error, _PYTHONS_OWN) else ""
     return f"{where}: {kind}{said}"
