@@ -97,6 +97,7 @@ async function settle(turn) {
 async function followOnServer() {
   showNotice("The connection was lost", "The turn goes on at the server; its answer will appear here.");
   await awaitAnswer(Number.POSITIVE_INFINITY, TURN_WITHIN_MS, "Waiting for the answer…");
+  timeline.dropLive();
 }
 
 function takeBack(question, text, error) {
@@ -137,7 +138,6 @@ async function pollHistory() {
       const before = timeline.messages.size;
       timeline.setHistory(history);
       if (isAnswered(history.messages)) {
-        if (!sending) timeline.dropLive();
         if (timeline.messages.size > before) announce(`Answer: ${history.messages.at(-1).text}`);
         hideNotice();
         return;
