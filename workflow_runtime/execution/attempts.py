@@ -141,15 +141,17 @@ async def _outcome(run: Callable[[], Awaitable[Outcome]], place: Place) -> Outco
 
 
 async def _run_tool(tool: Tool, payload: Json, *, pool: ToolPool, step: TaskContext | None) -> Json:
-    tool.check(payload)
-    arguments = cast("dict[str, Json]", payload)
+    def begin() -> Any:
+        tool.check(payload)
+        return tool.call(cast("dict[str, Json]", payload))
+
+    def call() -> Any:
+        value = begin()
+        return value if inspect.isawaitable(value) else _Converted(to_json(value))
+
     with entered(step):
         if tool.is_async:
-            return to_json(await tool.call(arguments))
-
-        def call() -> Any:
-            value = tool.call(arguments)
-            return value if inspect.isawaitable(value) else _Converted(to_json(value))
+            return to_json(await begin())
 
         value = await pool.run(call)
         return value.value if isinstance(value, _Converted) else to_json(await value)
@@ -157,7 +159,7 @@ async def _run_tool(tool: Tool, payload: Json, *, pool: ToolPool, step: TaskCont
 
 @dataclass(frozen=True, slots=True)
 class _Converted:
-    """A sync tool's result, converted in its thread so that a large one does not hold the loop."""
+    """A sync tool's result, made JSON in its thread so that a large one does not hold the loop."""
 
     value: Json
 

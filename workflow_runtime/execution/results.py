@@ -87,7 +87,8 @@ def _number(value: float | Decimal) -> Json:
         if value.bit_length() > MAX_INTEGER_BITS:
             raise _Refusal(value, "it has too many digits; return it as text")
         return int(value)
-    if not math.isfinite(value):
+    finite = value.is_finite() if isinstance(value, Decimal) else math.isfinite(value)
+    if not finite:
         raise _Refusal(value, f"{value!s} is no JSON number; return None for what is not known")
     return str(value) if isinstance(value, Decimal) else float(value)
 

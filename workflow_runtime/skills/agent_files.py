@@ -65,6 +65,8 @@ def read_agent_files(app_root: Path) -> Iterator[AgentFile]:
     """Read every ``.agent.md`` file of the app; raises ConfigurationError."""
     for folder in FOLDERS:
         for path in sorted((app_root / folder).glob(f"*{_SUFFIX}")):
+            if not path.is_file():
+                continue
             yield _read(path, path.relative_to(app_root).as_posix())
 
 
@@ -73,6 +75,8 @@ def _read(path: Path, shown: str) -> AgentFile:
         text = path.read_text("utf-8-sig")
     except UnicodeDecodeError as error:
         raise ConfigurationError(f"{shown} is not UTF-8 text; save it as UTF-8") from error
+    except OSError as error:
+        raise ConfigurationError(f"{shown} cannot be read: {error.strerror}") from error
     values, body = split_front_matter(text, shown)
     keys = Section(values, file=shown, known=_KNOWN)
     slug = slug_of(path.name)

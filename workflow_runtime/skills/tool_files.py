@@ -50,7 +50,7 @@ def read_tool_files(app_root: Path) -> Iterator[ToolFile]:
             continue
         package = _private_package(directory)
         for path in sorted(directory.glob("*.py")):
-            if not path.name.startswith("_"):
+            if path.is_file() and not path.name.startswith("_"):
                 yield _read(path, f"{folder}/{path.name}", package)
 
 

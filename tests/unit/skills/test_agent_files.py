@@ -227,6 +227,11 @@ def test_windows_line_ends_and_a_byte_order_mark_are_fine(app, tmp_path):
     assert (made.description, made.instructions) == ("é", "Hi")
 
 
+def test_a_folder_named_like_a_skill_is_none(app, tmp_path):
+    (tmp_path / "a.agent.md").mkdir()
+    assert app({}).skills == {}
+
+
 def test_a_file_that_is_no_utf8_stops_the_start(app, tmp_path):
     (tmp_path / "a.agent.md").write_bytes(b"---\ndescription: \xff\n---\n")
     with pytest.raises(ConfigurationError, match="not UTF-8"):

@@ -123,6 +123,35 @@ def test_a_type_that_holds_itself_keeps_its_reference():
     Draft202012Validator(schema).validate({"node": {"title": "a", "children": [{"title": "b"}]}})
 
 
+def test_an_output_that_holds_itself_is_closed_too():
+    class Tree(BaseModel):
+        left: "Tree | None" = None
+        size: int
+
+    @workflow_tool
+    def f(*, tree: Annotated[Tree, Field(description="The root")]) -> Tree:
+        return tree
+
+    output, arguments = made(f).output, made(f).arguments
+    assert output is not None
+    assert arguments is not None
+    assert [each["additionalProperties"] for each in output["$defs"].values()] == [False]
+    assert arguments["properties"]["tree"]["description"] == "The root"
+
+
+def test_choices_told_apart_by_a_field_are_written_out():
+    class Cat(BaseModel):
+        kind: Literal["cat"]
+
+    class Dog(BaseModel):
+        kind: Literal["dog"]
+
+    @workflow_tool
+    def f(pet: Annotated[Cat | Dog, Field(discriminator="kind")]): ...
+
+    assert refs_in(json.dumps(made(f).arguments)) == []
+
+
 def test_a_field_named_like_a_word_of_json_schema_stays():
     class Odd(BaseModel):
         title: str
