@@ -7,7 +7,6 @@ What is not refused here would be a setting that somebody believes in and that d
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Hashable, Mapping
 from typing import Any, NoReturn
 
@@ -134,7 +133,7 @@ class Section:
             return None
         value = self._values[key]
         fits = isinstance(value, int if whole else int | float) and not isinstance(value, bool)
-        if not fits or not math.isfinite(value) or not low <= value <= high:
+        if not fits or not low <= value <= high:
             kind = "a whole number" if whole else "a number"
             self.fail(key, f"must be {kind} from {low:g} to {high:g}, {_found(value)}")
         return float(value)

@@ -175,6 +175,8 @@ def test_a_key_without_effect_starts_with_one_warning(skill, given, key):
         ("timeout: 0", "'timeout' must be a number"),
         ("timeout: .nan", "'timeout' must be a number"),
         ("timeout: true", "'timeout' must be a number"),
+        ("timeout: 1" + "0" * 400, "'timeout' must be a number"),
+        ("timeout: 1" + "0" * 5_000, "is no YAML"),
         ("model: 5", "'model' must be text, not 5"),
         ("model: ''", "'model' must be text, not left empty"),
         ("name: 2026-03-01", "'name' must be text, not a date"),
