@@ -1,0 +1,78 @@
+"""What a skill's model is told about workflows, and what that costs."""
+
+from __future__ import annotations
+
+from bpe_openai import get_encoding
+
+from tests.agents.fakes import NOW, OWNER, FakeWorkflows
+from workflow_runtime.agents.addendum import addendum
+from workflow_runtime.agents.maf.tools import RawTool
+from workflow_runtime.agents.management_tools import ManagementTools
+from workflow_runtime.plan.encoding import dumps
+from workflow_runtime.plan.grants import AgentGrant, Grants, ToolGrant
+
+TEXT = {"type": "string"}
+COUNT = {"type": "integer"}
+
+
+def tool(name: str, description: str, output: dict, **parameters: dict) -> ToolGrant:
+    schema = {"type": "object", "properties": parameters, "required": list(parameters)}
+    shape = {"type": "object", "properties": output}
+    return ToolGrant(name=name, description=description, arguments=schema, output=shape)
+
+
+TOOLS = (
+    tool(
+        "fetch_logs",
+        "Fetch recent log lines of a service.\n\nOldest first, at most 500.",
+        {"lines": {"type": "array", "items": TEXT}, "errors": COUNT},
+        service=TEXT,
+        window_minutes=COUNT,
+    ),
+    tool("fetch_metrics", "Fetch metrics.", {"p95_ms": COUNT, "error_rate": COUNT}, service=TEXT),
+    tool("fetch_deploys", "Latest deploys: newest first.", {"ids": TEXT}, service=TEXT),
+    tool("page_on_call", "Page the person on call.", {"paged": TEXT}, service=TEXT, text=TEXT),
+)
+GRANTS = Grants(
+    tools={each.name: each for each in TOOLS},
+    agents={
+        "log_analyst": AgentGrant(name="log_analyst", description="Find the cause in log lines"),
+        "report_writer": AgentGrant(name="report_writer", description="Write the final report"),
+    },
+)
+
+
+def tokens(text: str) -> int:
+    return len(get_encoding("o200k_base").encode(text))
+
+
+def test_tools_are_one_line_each_and_the_time_is_utc():
+    lines = addendum(GRANTS, NOW).splitlines()
+    assert (
+        "- fetch_logs(service: str, window_minutes: int) -> {lines: [str], errors: int}"
+        ": Fetch recent log lines of a service"
+    ) in lines
+    assert any(line.startswith("- fetch_deploys(") and "newest" not in line for line in lines)
+    assert "- report_writer: Write the final report" in lines
+    assert lines[-1] == "Now: 2026-05-04T14:30:00Z"
+
+
+def test_a_skill_without_sub_agents_hears_of_none():
+    assert "Sub-agents" not in addendum(Grants(tools=GRANTS.tools), NOW)
+
+
+def test_what_authors_wrote_is_not_taken_for_a_placeholder():
+    odd = Grants(tools={"t": ToolGrant(name="t", description="Costs $now, $$5 and ${agents}")})
+    assert "Costs $now, $$5 and ${agents}" in addendum(odd, NOW)
+
+
+def test_four_tools_and_two_sub_agents_cost_at_most_260_tokens():
+    assert tokens(addendum(GRANTS, NOW)) <= 260
+
+
+def test_the_five_tools_cost_at_most_740_tokens_and_all_of_it_at_most_1000():
+    tools = ManagementTools(FakeWorkflows(), OWNER).tools()
+    shown = [RawTool(each).to_json_schema_spec()["function"] for each in tools]
+    cost = sum(tokens(dumps(each)) for each in shown)
+    assert cost <= 740
+    assert cost + tokens(addendum(GRANTS, NOW)) <= 1_000

@@ -1,0 +1,115 @@
+"""
+The app's chat tools, offered to a model: called at once, inside its turn, by the execution layer.
+
+What is shown of a schema is made portable first, because one schema that a provider refuses makes
+it refuse the whole request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ..execution import Tool, ToolPool, call_tool
+from ..plan.encoding import dumps
+from ..plan.types import JsonSchema
+from .tool_calls import Answer, ModelTool, answer, decoded
+
+MAX_RESULT_CHARACTERS = 64_000
+_MAX_DEPTH = 8
+_DROPPED = frozenset(
+    {"$schema", "$id", "$defs", "$comment", "definitions", "discriminator", "title", "examples"}
+)
+
+
+def chat_tools(tools: Iterable[Tool], pool: ToolPool) -> tuple[ModelTool, ...]:
+    """Return the tools as a model sees them; sync ones run in *pool*."""
+    return tuple(_model_tool(tool, pool) for tool in tools)
+
+
+def _model_tool(tool: Tool, pool: ToolPool) -> ModelTool:
+    async def call(arguments: Any) -> Answer:
+        outcome = await call_tool(tool, decoded(arguments), pool=pool)
+        failure = outcome.get("failure")
+        if failure is not None:
+            return answer(
+                {
+                    "error": failure["code"],
+                    "message": failure["message"],
+                    "correlation_id": failure["correlation_id"],
+                },
+                ok=False,
+            )
+        value = outcome["value"]
+        text = value if isinstance(value, str) else dumps(value)
+        if len(text) > MAX_RESULT_CHARACTERS:
+            text = f"{text[:MAX_RESULT_CHARACTERS]}… (cut, {len(text)} characters in all)"
+        return Answer(text=text)
+
+    return ModelTool(
+        name=tool.name,
+        description=tool.description,
+        schema=portable(tool.arguments or {"type": "object"}),
+        call=call,
+    )
+
+
+def portable(schema: JsonSchema) -> dict[str, Any]:
+    """Return the schema in words that all providers read.
+
+    References are written out (a recursive one becomes a plain object), ``oneOf`` becomes
+    ``anyOf``, ``const`` an ``enum``, "or null" is dropped, and the root is one object.
+    """
+    definitions: dict[str, Any] = {}
+    for word in ("definitions", "$defs"):
+        named = schema.get(word)
+        definitions |= named if isinstance(named, Mapping) else {}
+    shown: dict[str, Any] = _shown(schema, definitions, 0)
+    if shown.get("type") != "object":
+        return {"type": "object"}
+    shown.pop("anyOf", None)
+    return shown
+
+
+def _shown(schema: Any, definitions: Mapping[str, Any], depth: int) -> Any:
+    if not isinstance(schema, Mapping):
+        return {}
+    if depth > _MAX_DEPTH:
+        return {"type": "object"}
+    reference = schema.get("$ref")
+    if isinstance(reference, str):
+        target = definitions.get(reference.rsplit("/", 1)[-1])
+        rest = {key: value for key, value in schema.items() if key != "$ref"}
+        whole = {**target, **rest} if isinstance(target, Mapping) else rest
+        return _shown(whole, definitions, depth + 1)
+    shown: dict[str, Any] = {}
+    for key, value in schema.items():
+        if key in _DROPPED:
+            continue
+        shown |= _keyword(key, value, definitions, depth + 1)
+    choices = shown.get("anyOf")
+    if isinstance(choices, list) and len(choices) == 1:
+        del shown["anyOf"]
+        shown = {**choices[0], **shown}
+    return shown
+
+
+def _keyword(key: str, value: Any, definitions: Mapping[str, Any], depth: int) -> dict[str, Any]:
+    match key, value:
+        case "properties", Mapping():
+            inner = {name: _shown(each, definitions, depth) for name, each in value.items()}
+            return {"properties": inner} if inner else {}
+        case (("anyOf" | "oneOf" | "allOf"), list()):
+            given = [_shown(each, definitions, depth) for each in value]
+            return {"anyOf": [each for each in given if each.get("type") != "null"]}
+        case (("items" | "additionalProperties"), Mapping()):
+            return {key: _shown(value, definitions, depth)}
+        case "type", list():
+            named = [name for name in value if name != "null"]
+            return {"type": named[0] if named else "string"}
+        case "const", _:
+            return {"enum": [value]}
+        case "default", None:
+            return {}
+        case _:
+            return {key: value}
