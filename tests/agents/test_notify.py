@@ -1,0 +1,104 @@
+"""A run that ends is told to its session once, and answered once."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.agents.fakes import OWNER, ScriptedModels, calls, says
+from workflow_runtime.agents.sessions import Record
+
+STATUS = calls("get_workflow_status", {"workflow_id": "w1"})
+
+
+@pytest.fixture
+def ended(workflows):
+    workflows.status_of["w1"] = "Completed"
+    return workflows
+
+
+def records(tmp_path: Path) -> list[dict]:
+    (path,) = (tmp_path / "sessions").glob("*.jsonl")
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+async def test_the_skill_reads_the_result_and_answers(make_chat, ended, tmp_path):
+    models = ScriptedModels(STATUS, says("Checkout had 412 errors."))
+    chat = make_chat(models)
+    await chat.notify(OWNER, "w1", workflows=ended)
+    notification, answer = records(tmp_path)
+    assert notification["kind"] == "notification"
+    assert notification["text"].count("<workflow-notification>") == 1
+    assert '"workflow_id":"w1"' in notification["text"]
+    assert '"status":"Completed"' in notification["text"]
+    assert '"completed":3' in notification["text"]
+    assert (answer["kind"], answer["text"]) == ("assistant", "Checkout had 412 errors.")
+    assert json.loads(models.requests[-1].messages[-1].results[0])["output"] == {"errors": 412}
+    history = await chat.history(OWNER)
+    assert [m["text"] for m in history["messages"]] == ["Checkout had 412 errors."]
+
+
+async def test_telling_it_twice_changes_nothing(make_chat, ended, tmp_path):
+    models = ScriptedModels(STATUS, says("Done."))
+    chat = make_chat(models)
+    await chat.notify(OWNER, "w1", workflows=ended)
+    before, asked = records(tmp_path), len(models.requests)
+    await chat.notify(OWNER, "w1", workflows=ended)
+    assert records(tmp_path) == before
+    assert len(models.requests) == asked
+
+
+async def test_a_notification_without_an_answer_is_answered_and_not_repeated(
+    make_chat, ended, tmp_path
+):
+    chat = make_chat(ScriptedModels(STATUS, says("Done.")))
+    left = Record(kind="notification", text="told", at="2026-05-04T14:00:00Z", workflow_id="w1")
+    await chat._sessions.append(OWNER, left)
+    await chat.notify(OWNER, "w1", workflows=ended)
+    assert [r["kind"] for r in records(tmp_path)] == ["notification", "assistant"]
+
+
+async def test_two_runs_are_answered_each(make_chat, ended, tmp_path):
+    ended.status_of["w2"] = "Failed"
+    chat = make_chat(ScriptedModels(says("Noted.")))
+    await chat.notify(OWNER, "w1", workflows=ended)
+    await chat.notify(OWNER, "w2", workflows=ended)
+    kept = [(r["kind"], r["workflow_id"]) for r in records(tmp_path)]
+    assert kept == [
+        ("notification", "w1"),
+        ("assistant", "w1"),
+        ("notification", "w2"),
+        ("assistant", "w2"),
+    ]
+
+
+async def test_when_the_model_fails_the_user_is_told_in_a_plain_sentence(
+    make_chat, ended, tmp_path
+):
+    def breaks(_request):
+        message = "no network"
+        raise RuntimeError(message)
+
+    chat = make_chat(ScriptedModels(breaks))
+    await chat.notify(OWNER, "w1", workflows=ended)
+    (message,) = (await chat.history(OWNER))["messages"]
+    assert "Checkout triage" in message["text"]
+    assert "Completed" in message["text"]
+    assert message["error"] == "model_failed"
+
+
+async def test_a_skill_that_is_gone_ends_it_quietly(make_chat, ended, tmp_path, caplog):
+    chat = make_chat(ScriptedModels(says("Hello.")))
+    owner = type(OWNER)(principal="", skill="gone", session="s1")
+    await chat.notify(owner, "w1", workflows=ended)
+    assert not (tmp_path / "sessions").exists()
+    assert "'gone' is gone" in caplog.text
+
+
+async def test_a_run_that_is_gone_ends_it_quietly(make_chat, workflows, tmp_path, caplog):
+    chat = make_chat(ScriptedModels(says("Hello.")))
+    await chat.notify(OWNER, "w9", workflows=workflows)
+    assert not (tmp_path / "sessions").exists()
+    assert "w9" in caplog.text
