@@ -15,6 +15,7 @@ from workflow_runtime.agents.events import (
     TurnFailed,
     WorkflowChanged,
 )
+from workflow_runtime.service import Owner
 
 PLAN = {"name": "Checkout triage", "tasks": [{"id": "logs", "tool": "fetch_logs"}]}
 
@@ -68,7 +69,7 @@ async def test_the_next_turn_sees_the_calls_and_answers_of_the_last(make_chat, w
 async def test_a_skill_without_workflows_has_no_management_tools(make_chat, workflows):
     models = ScriptedModels(says("Hello."))
     chat = make_chat(models)
-    owner = type(OWNER)(principal="", skill="writer", session="s")
+    owner = Owner(principal="", skill="writer", session="s")
     await talk(chat, "hello", workflows, owner=owner)
     assert models.requests[0].tools == ()
     assert "start_workflow" not in models.requests[0].instructions
@@ -123,7 +124,7 @@ async def test_a_turn_that_takes_too_long_is_ended(make_chat, workflows):
         await never.wait()
 
     workflows.list = hang
-    owner = type(OWNER)(principal="", skill="slow", session="s")
+    owner = Owner(principal="", skill="slow", session="s")
     failed = (await talk(chat, "wait", workflows, owner=owner))[-1]
     assert isinstance(failed, TurnFailed)
     assert (failed.code, failed.status) == ("turn_timed_out", 504)
@@ -168,7 +169,7 @@ async def test_turns_of_two_sessions_run_beside_each_other(make_chat, workflows)
         return says("Done.") if request.messages[-1].results else calls("list_workflows", {})
 
     chat = make_chat(ScriptedModels(reply))
-    other = type(OWNER)(principal="", skill="triage", session="s2")
+    other = Owner(principal="", skill="triage", session="s2")
     ended = await asyncio.gather(
         talk(chat, "one", workflows), talk(chat, "two", workflows, owner=other)
     )
@@ -186,7 +187,7 @@ async def test_a_listener_that_leaves_does_not_stop_the_turn(make_chat, workflow
 
 async def test_an_unknown_skill_is_a_404(make_chat, workflows):
     chat = make_chat(ScriptedModels(says("Hello.")))
-    owner = type(OWNER)(principal="", skill="gone", session="s")
+    owner = Owner(principal="", skill="gone", session="s")
     failed = (await talk(chat, "hello", workflows, owner=owner))[-1]
     assert (failed.code, failed.status) == ("skill_not_found", 404)
 

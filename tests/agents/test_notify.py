@@ -9,6 +9,7 @@ import pytest
 
 from tests.agents.fakes import OWNER, ScriptedModels, calls, says
 from workflow_runtime.agents.sessions import Record
+from workflow_runtime.service import Owner
 
 STATUS = calls("get_workflow_status", {"workflow_id": "w1"})
 
@@ -91,7 +92,7 @@ async def test_when_the_model_fails_the_user_is_told_in_a_plain_sentence(
 
 async def test_a_skill_that_is_gone_ends_it_quietly(make_chat, ended, tmp_path, caplog):
     chat = make_chat(ScriptedModels(says("Hello.")))
-    owner = type(OWNER)(principal="", skill="gone", session="s1")
+    owner = Owner(principal="", skill="gone", session="s1")
     await chat.notify(owner, "w1", workflows=ended)
     assert not (tmp_path / "sessions").exists()
     assert "'gone' is gone" in caplog.text

@@ -16,6 +16,7 @@ from workflow_runtime.agents.models import Models, ModelSettings, make_models
 from workflow_runtime.agents.sub_agents import AgentExecutor
 from workflow_runtime.errors import ModelError
 from workflow_runtime.execution import AgentMissingError, AgentRequest
+from workflow_runtime.service import Owner
 from workflow_runtime.skills import load_catalog
 
 PLAN = {"name": "Checkout triage", "tasks": [{"id": "logs", "tool": "fetch_logs"}]}
@@ -116,6 +117,24 @@ async def test_trouble_becomes_a_clear_problem(models_at, make_chat, workflows, 
     assert "sk-secret123" not in failed.message
 
 
+async def test_the_timeout_of_the_skill_ends_a_turn_before_that_of_the_provider(
+    models_at, make_chat, workflows
+):
+    hasty = """
+        ---
+        name: Hasty
+        description: Has no time.
+        timeout: 1
+        ---
+        You are hasty.
+        """
+    owner = Owner(principal="", skill="hasty", session="s")
+    with fake_openai([Reply(hang=True)]) as server:
+        chat = make_chat(models_at(server.url, request_timeout=20), hasty=hasty)
+        events = [e async for e in chat.stream(owner, "hi", context=None, workflows=workflows)]
+    assert events[-1].code == "turn_timed_out"
+
+
 async def test_a_refused_connection_is_named(models_at, make_chat, workflows):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -143,7 +162,7 @@ async def test_model_options_of_the_skill_are_sent(models_at, make_chat, workflo
         ---
         You are tuned.
         """
-    owner = type(OWNER)(principal="", skill="tuned", session="s")
+    owner = Owner(principal="", skill="tuned", session="s")
     with fake_openai([Reply(text="Yes.")]) as server:
         chat = make_chat(models_at(server.url), tuned=tuned)
         [e async for e in chat.stream(owner, "hi", context=None, workflows=workflows)]

@@ -44,7 +44,7 @@ async def test_owners_do_not_see_each_other(store):
 
 
 async def test_the_file_says_nothing_of_the_owner_and_only_its_user_may_read_it(store, tmp_path):
-    owner = type(OWNER)(principal="alice", skill="triage", session="../../etc/passwd")
+    owner = replace(OWNER, principal="alice", session="../../etc/passwd")
     await store.append(owner, said("hello"))
     (path,) = (tmp_path / "sessions").iterdir()
     assert path.name.removesuffix(".jsonl").isalnum()

@@ -41,7 +41,8 @@ def model_error(error: BaseException, provider: str) -> ModelError:
     for link in chain:
         if isinstance(link, ModelError):
             return link
-    logger.warning("the model provider %s failed: %r", provider, chain[-1])
+    said = " <- ".join(redact(repr(link)) for link in chain)
+    logger.warning("the model provider %s failed: %s", provider, said)
     for link in chain:
         found = _from_timeout(link, provider) or _from_sdk(link, provider)
         if found:

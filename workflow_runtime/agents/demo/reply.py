@@ -52,7 +52,7 @@ def demo_reply(request: DemoRequest) -> DemoReply:
     if last.results:
         return _after_calls(request)
     if "start_workflow" not in request.tools:
-        return _said(specialist(last.text))
+        return DemoReply(text=f"{specialist(last.text)}\n{prompt('demo_specialist_notice')}")
     run = notified_run(last.text)
     if run is not None:
         return _call("get_workflow_status", {"workflow_id": run})
