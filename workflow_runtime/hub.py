@@ -73,9 +73,18 @@ class TaskHub(Protocol):
         """Return the instance, or None when there is none."""
 
     async def query(
-        self, prefix: str, *, limit: int, payloads: bool = False, after: str | None = None
+        self,
+        prefix: str,
+        *,
+        limit: int,
+        payloads: bool = False,
+        after: str | None = None,
+        unfinished: bool = False,
     ) -> InstancePage:
-        """Return the instances whose id starts with *prefix*, in the order of their ids."""
+        """Return the instances whose id starts with *prefix*, in the order of their ids.
+
+        *unfinished* leaves out those that have ended.
+        """
         ...
 
     async def raise_event(self, instance_id: str, name: str, payload: str) -> None: ...

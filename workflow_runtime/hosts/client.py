@@ -16,7 +16,12 @@ from contextlib import contextmanager
 
 import grpc
 from azure.durable_functions import DurableFunctionsClient
-from durabletask.client import OrchestrationQuery, OrchestrationState, parse_orchestration_state
+from durabletask.client import (
+    OrchestrationQuery,
+    OrchestrationState,
+    OrchestrationStatus,
+    parse_orchestration_state,
+)
 from durabletask.grpc_options import GrpcChannelOptions
 from durabletask.internal.client_helpers import build_query_instances_req
 from google.protobuf.wrappers_pb2 import StringValue
@@ -24,6 +29,13 @@ from google.protobuf.wrappers_pb2 import StringValue
 from ..errors import HubUnavailableError, WorkflowNotFoundError
 from ..hub import HistoryEntry, InstancePage, InstanceState
 from .entries import entries, plain, utc
+
+
+_UNFINISHED = (
+    OrchestrationStatus.PENDING,
+    OrchestrationStatus.RUNNING,
+    OrchestrationStatus.SUSPENDED,
+)
 
 
 class _Client(DurableFunctionsClient):
@@ -81,7 +93,13 @@ class DurableTaskHub:
         return None if state is None else _instance(state, payloads=True)
 
     async def query(
-        self, prefix: str, *, limit: int, payloads: bool = False, after: str | None = None
+        self,
+        prefix: str,
+        *,
+        limit: int,
+        payloads: bool = False,
+        after: str | None = None,
+        unfinished: bool = False,
     ) -> InstancePage:
         """Return up to *limit* instances whose id starts with *prefix*; short pages are joined."""
         found: list[OrchestrationState] = []
@@ -90,6 +108,7 @@ class DurableTaskHub:
                 instance_id_prefix=prefix,
                 max_instance_count=limit - len(found),
                 fetch_inputs_and_outputs=payloads,
+                runtime_status=list(_UNFINISHED) if unfinished else None,
             )
             with self._calling("list instances"):
                 states, after = await self._client.query_page(query, after)

@@ -1,0 +1,91 @@
+"""``workflows``: what an operator does with the runs of a data directory, whosever they are."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from ..hub import InstanceState
+from ..plan.types import Json
+from ..service import WorkflowService
+from .connecting import connected
+from .output import Output, envelope_text
+
+_MAX_BYTES = 1024 * 1024
+
+
+def list_runs(options: argparse.Namespace, out: Output) -> int:
+    """List the newest runs of all sessions."""
+
+    async def run() -> list[dict[str, Json]]:
+        async with connected(options, work=False) as service:
+            return await service.list_prefix("", limit=options.limit, status=options.status)
+
+    found: Any = asyncio.run(run())
+    found.sort(key=lambda one: one["created_at"], reverse=True)
+    if out.as_json:
+        out.answer({"workflows": found})
+        return 0
+    for one in found:
+        progress = one["progress"]
+        done = f"{progress.get('completed', 0)}/{progress.get('total', '?')}"
+        out.text(
+            f"{one['workflow_id']}  {one['status']:<19} {done:>9}  {one['created_at']}  {one['name']}"
+        )
+    if not found:
+        out.say("There are no runs.")
+    return 0
+
+
+def show_run(options: argparse.Namespace, out: Output) -> int:
+    """Show one run, one of its tasks, or a value."""
+
+    async def look(service: WorkflowService, state: InstanceState) -> dict[str, Json]:
+        return await service.read(
+            state, task_id=options.task, path=options.path, max_bytes=_MAX_BYTES
+        )
+
+    envelope = asyncio.run(_with_run(options, look))
+    if out.as_json or "status" not in envelope:
+        out.answer(envelope)
+    else:
+        out.text(envelope_text(envelope))
+    return 0
+
+
+def cancel_run(options: argparse.Namespace, out: Output) -> int:
+    """Ask a run to stop."""
+
+    async def cancel(service: WorkflowService, state: InstanceState) -> dict[str, Json]:
+        return await service.cancel_instance(state, options.reason)
+
+    return _stopped(asyncio.run(_with_run(options, cancel)), out)
+
+
+def terminate_run(options: argparse.Namespace, out: Output) -> int:
+    """End a run at once."""
+
+    async def terminate(service: WorkflowService, state: InstanceState) -> dict[str, Json]:
+        return await service.terminate_instance(state, options.reason)
+
+    return _stopped(asyncio.run(_with_run(options, terminate)), out)
+
+
+async def _with_run(
+    options: argparse.Namespace,
+    act: Callable[[WorkflowService, InstanceState], Awaitable[dict[str, Json]]],
+) -> dict[str, Json]:
+    async with connected(options, work=False) as service:
+        return await act(service, await service.find(options.id))
+
+
+def _stopped(answer: dict[str, Json], out: Output) -> int:
+    if out.as_json:
+        out.answer(answer)
+    elif answer.get("already_finished"):
+        out.text(f"{answer['workflow_id']} had ended already: {answer['status']}")
+    else:
+        out.text(f"{answer['workflow_id']}  {answer['status']}")
+    return 0

@@ -1,0 +1,73 @@
+"""What a command prints, and where."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from ..plan.types import Json
+
+_MARKS = {
+    "completed": "✓", "failed": "✗", "running": "▸", "waiting": "…", "skipped": "–",
+    "pending": "·", "not_run": "·", "outcome_unknown": "?",
+}  # fmt: skip
+
+
+class Output:
+    """Answers on stdout, everything else on stderr; all for people on stderr with ``--json``."""
+
+    def __init__(self, *, as_json: bool) -> None:
+        self.as_json = as_json
+
+    def say(self, text: str) -> None:
+        """Print a line for people."""
+        print(text, file=sys.stderr, flush=True)  # noqa: T201
+
+    def problem(self, text: str) -> None:
+        """Print what went wrong, in one line."""
+        if self.as_json:
+            self.answer({"error": text})
+        self.say(f"error: {text}")
+
+    def answer(self, value: Json) -> None:
+        """Print a JSON answer."""
+        print(json.dumps(value, ensure_ascii=False, indent=2), flush=True)  # noqa: T201
+
+    def text(self, text: str) -> None:
+        """Print a text answer."""
+        print(text, flush=True)  # noqa: T201
+
+
+def problem_lines(problems: list[dict[str, Any]]) -> str:
+    """Write problems for people."""
+    lines = []
+    for problem in problems:
+        lines.append(f"{problem['path'] or '/'}: {problem['message']} [{problem['code']}]")
+        if "fix" in problem:
+            lines.append(f"    fix: {json.dumps(problem['fix'], ensure_ascii=False)}")
+        elif "expected" in problem:
+            lines.append(f"    expected: {problem['expected']}")
+    return "\n".join(lines)
+
+
+def task_line(task: Mapping[str, Any]) -> str:
+    """Write one task of an envelope for people."""
+    error = task.get("error")
+    why = f"  {error['code']}: {error['message']}" if error else ""
+    return f"{_MARKS.get(task['status'], ' ')} {task['id']}  {task['status']}{why}"
+
+
+def envelope_text(envelope: Mapping[str, Any]) -> str:
+    """Write an envelope for people."""
+    name = f"  {envelope['name']}" if envelope.get("name") else ""
+    lines = [f"{envelope['workflow_id']}  {envelope['status']}{name}"]
+    lines += [f"  {task_line(task)}" for task in envelope.get("tasks", ())]
+    if envelope.get("tasks_omitted"):
+        lines.append(f"  … and {envelope['tasks_omitted']} more")
+    if error := envelope.get("error"):
+        lines.append(f"  error {error['code']}: {error.get('message', '')}")
+    if "output" in envelope:
+        lines.append(json.dumps(envelope["output"], ensure_ascii=False, indent=2))
+    return "\n".join(lines)

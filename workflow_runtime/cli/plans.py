@@ -1,0 +1,160 @@
+"""``check``, ``run`` and ``graph``: one plan from a file."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from ..errors import InvalidRequestError
+from ..plan import picture
+from ..plan.check import check
+from ..plan.encoding import loads
+from ..plan.grants import Grants
+from ..plan.types import Json
+from ..service import Owner, WorkflowService, has_ended
+from ..skills import Catalog, load_catalog
+from .connecting import connected
+from .output import Output, envelope_text, problem_lines, task_line
+
+OPERATOR = "operator"
+_LOOK = 0.25
+
+
+def _grants(options: argparse.Namespace) -> Grants:
+    catalog = load_catalog(options.app_root.resolve())
+    return catalog.grants(_known(options.skill, catalog))
+
+
+def _known(slug: str, catalog: Catalog) -> str:
+    if slug not in catalog.skills:
+        message = f"no skill is called {slug!r}; there are {', '.join(catalog.skills) or 'none'}"
+        raise InvalidRequestError(message)
+    return slug
+
+
+def _read(source: str) -> str:
+    try:
+        return sys.stdin.read() if source == "-" else Path(source).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
+        message = f"{source!r} cannot be read: {reason}"
+        raise InvalidRequestError(message) from None
+
+
+def _text_or_file(given: str | None) -> str | None:
+    return _read(given[1:]) if given is not None and given.startswith("@") else given
+
+
+def _json_or_file(given: str | None) -> Json:
+    text = _text_or_file(given)
+    if text is None:
+        return None
+    try:
+        return loads(text)  # type: ignore[no-any-return]
+    except ValueError as error:
+        message = f"--input is not JSON: {error}"
+        raise InvalidRequestError(message) from None
+
+
+def check_plan(options: argparse.Namespace, out: Output) -> int:
+    """Print every problem of the plan."""
+    checked = check(_read(options.plan), _grants(options), datetime.now(UTC))
+    problems = [problem.to_json() for problem in checked.problems]
+    if out.as_json:
+        out.answer({"problems": list(problems)})
+    elif problems:
+        out.text(problem_lines(problems))
+    else:
+        out.text("The plan is valid.")
+    return 1 if problems else 0
+
+
+def draw_plan(options: argparse.Namespace, out: Output) -> int:
+    """Print the plan as a picture; without --skill names of tools are not checked."""
+    text = _read(options.plan)
+    grants = _grants(options) if options.skill else _anything(text)
+    checked = check(text, grants, datetime.now(UTC))
+    if checked.plan is None:
+        _reject(out, [problem.to_json() for problem in checked.problems])
+        return 1
+    draw = picture.mermaid if options.format == "mermaid" else picture.text
+    drawn = draw(checked.plan)
+    if out.as_json:
+        out.answer({"format": options.format, "graph": drawn})
+    else:
+        out.text(drawn)
+    return 0
+
+
+def _anything(text: str) -> Grants:
+    """Grant whatever a plan names, so that its shape alone is checked."""
+    from ..plan.grants import AgentGrant, ToolGrant  # noqa: PLC0415
+
+    try:
+        raw: Any = loads(text)
+    except ValueError:
+        return Grants()
+    tasks = raw.get("tasks") if isinstance(raw, dict) else None
+    found = [task for task in tasks if isinstance(task, dict)] if isinstance(tasks, list) else []
+    tools = {t["tool"] for t in found if isinstance(t.get("tool"), str)}
+    agents = {t["agent"] for t in found if isinstance(t.get("agent"), str)}
+    return Grants(
+        tools={name: ToolGrant(name=name) for name in tools},
+        agents={name: AgentGrant(name=name) for name in agents},
+    )
+
+
+def _reject(out: Output, problems: list[dict[str, Any]]) -> None:
+    if out.as_json:
+        out.answer({"error": "invalid_plan", "problems": list(problems)})
+    out.say(problem_lines(problems))
+
+
+def run_plan(options: argparse.Namespace, out: Output) -> int:
+    """Run the plan to its end, with live progress on stderr."""
+    text = _read(options.plan)
+    context, data = _text_or_file(options.context), _json_or_file(options.input)
+    return asyncio.run(_run(options, out, text, context, data))
+
+
+async def _run(
+    options: argparse.Namespace, out: Output, text: str, context: str | None, data: Json
+) -> int:
+    owner = Owner(principal=OPERATOR, skill=options.skill, session="cli")
+    async with connected(options, work=True) as service:
+        answer: Any = await service.start(owner, text, context=context, data=data, tells=False)
+        if "workflow_id" not in answer:
+            if "problems" in answer:
+                _reject(out, answer["problems"])
+            else:
+                out.answer(answer)
+            return 1 if "problems" in answer else 0
+        workflow_id = str(answer["workflow_id"])
+        out.say(f"workflow {workflow_id}")
+        envelope = await _follow(service, owner, workflow_id, out)
+    if out.as_json:
+        out.answer(envelope)
+    else:
+        out.text(envelope_text(envelope))
+    return 0 if envelope["status"] == "Completed" else 1
+
+
+async def _follow(
+    service: WorkflowService, owner: Owner, workflow_id: str, out: Output
+) -> dict[str, Any]:
+    """Print each task as its status changes, until the run has ended."""
+    shown: dict[str, str] = {}
+    while True:
+        envelope: Any = await service.status(owner, workflow_id, max_bytes=sys.maxsize)
+        for task in envelope.get("tasks", ()):
+            if shown.get(task["id"]) != task["status"] and task["status"] != "pending":
+                out.say(f"  {task_line(task)}")
+            shown[task["id"]] = task["status"]
+        if has_ended(envelope["status"]):
+            return envelope  # type: ignore[no-any-return]
+        await asyncio.sleep(_LOOK)
+

@@ -1,0 +1,25 @@
+"""Start, look at and stop runs; the same for model tools, HTTP and the command line."""
+
+from .envelope import has_ended
+from .fold import INBOX, attempt_ended, attempt_lost, inbox_event
+from .help_topics import TOPICS
+from .owners import Owner, OwnerKeys
+from .run_input import RunInput, read_run_input
+from .summary import Summary
+from .workflows import ORCHESTRATOR, WorkflowService
+
+__all__ = [
+    "INBOX",
+    "ORCHESTRATOR",
+    "TOPICS",
+    "Owner",
+    "OwnerKeys",
+    "RunInput",
+    "Summary",
+    "WorkflowService",
+    "attempt_ended",
+    "attempt_lost",
+    "has_ended",
+    "inbox_event",
+    "read_run_input",
+]

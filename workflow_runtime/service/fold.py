@@ -1,0 +1,104 @@
+"""
+Fold a history into a run: what readers see is computed by the engine that made it happen.
+
+An orchestrator handles one event at a time, each at the time of its turn; so does the fold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from typing import Any
+
+from ..engine import CancelRequested, Event, Failed, Failure, Run, Started, Succeeded
+from ..errors import HistoryMismatchError
+from ..hub import HistoryEntry
+from ..plan.encoding import loads
+from .run_input import RunInput, read_run_input
+
+INBOX = "inbox"
+
+
+def fold(history: Iterable[HistoryEntry]) -> tuple[RunInput, Run] | None:
+    """Return the run that *history* tells of, as far as it tells; None before it has begun.
+
+    Raises HistoryMismatchError where the history is not that of a run of this version.
+    """
+    run_input: RunInput | None = None
+    run: Run | None = None
+    steps: dict[int, str] = {}
+    turn: datetime | None = None
+    for entry in history:
+        if entry.kind == "turn":
+            turn = entry.at
+        elif entry.kind == "started" and entry.payload is not None:
+            run_input = read_run_input(entry.payload)
+            run = Run(run_input.plan, run_input.limits)
+            run.handle([Started()], turn or entry.at)
+        elif entry.kind == "scheduled":
+            step = step_of(entry.payload)
+            if step is not None:
+                steps[entry.id] = step
+        elif run is not None:
+            now = max(turn or entry.at, entry.at) if entry.kind == "timer_fired" else turn
+            for events in _events(entry, steps):
+                run.handle(events, now or entry.at)
+    return None if run is None or run_input is None else (run_input, run)
+
+
+def _events(entry: HistoryEntry, steps: dict[int, str]) -> Iterator[list[Event]]:
+    match entry.kind:
+        case "timer_fired":
+            yield []
+        case "completed" if entry.of in steps:
+            yield [attempt_ended(steps[entry.of], entry.payload or "")]
+        case "failed" if entry.of in steps:
+            yield [attempt_lost(steps[entry.of])]
+        case "event" if entry.name.lower() == INBOX:
+            event = inbox_event(entry.payload or "")
+            yield [event] if event is not None else []
+
+
+def step_of(payload: str | None) -> str | None:
+    """Return the step that an activity's input is for, or None for another activity's."""
+    try:
+        value: Any = loads(payload or "")
+        return str(value["attempt"]["task_id"])
+    except (ValueError, TypeError, KeyError):
+        return None
+
+
+def attempt_ended(step: str, result: str) -> Event:
+    """Read what an activity returned."""
+    try:
+        value: Any = loads(result)
+        if "failure" in value:
+            return Failed(step, Failure.from_json(value["failure"]))
+        usage = value.get("usage") or {}
+        return Succeeded(
+            step,
+            value["value"],
+            int(usage.get("input_tokens", 0)),
+            int(usage.get("output_tokens", 0)),
+        )
+    except (ValueError, TypeError, KeyError, AttributeError):
+        message = f"the result of {step!r} is not in the format of this version"
+        raise HistoryMismatchError(message) from None
+
+
+def attempt_lost(step: str) -> Event:
+    """Return the failure of an activity that could not be run or kept."""
+    message = "the activity could not be run; the log of the app has the reason"
+    return Failed(step, Failure(code="activity_failed", message=message))
+
+
+def inbox_event(payload: str) -> Event | None:
+    """Read a message to a run; None for one this version does not know."""
+    try:
+        value: Any = loads(payload)
+        kind = value["kind"]
+    except (ValueError, TypeError, KeyError):
+        return None
+    if kind == "cancel":
+        return CancelRequested(str(value.get("reason") or "canceled"))
+    return None

@@ -1,0 +1,60 @@
+"""What a plan would do, counted without starting it."""
+
+from __future__ import annotations
+
+from ..plan.grants import Grants
+from ..plan.graph import dependencies, longest_paths, topological_order
+from ..plan.model import AgentTask, Plan, Task, ToolTask, WaitTask
+from ..plan.templates import Constant
+from ..plan.types import Json
+
+DEPENDS = "depends on data"
+
+
+def preview_plan(plan: Plan, grants: Grants) -> dict[str, Json]:
+    """Return task and call counts, the longest way through, and tools with side effects.
+
+    A count is a number, or ``"depends on data"`` where a ``for_each`` list is known only when it
+    runs.
+    """
+    ids = frozenset(task.id for task in plan.tasks)
+    waits_for = {task.id: dependencies(task, ids) for task in plan.tasks}
+    order = topological_order(waits_for)
+    longest = longest_paths(order, waits_for)
+    tools = {task.tool for task in plan.tasks if isinstance(task, ToolTask)}
+    effects = sorted(name for name in tools if grants.tools[name].side_effects != "none")
+    return {
+        "valid": True,
+        "tasks": len(plan.tasks),
+        "tool_calls": _count(plan, ToolTask),
+        "sub_agent_runs": _count(plan, AgentTask),
+        "longest_path": list(_longest_way(order, waits_for, longest)),
+        "side_effects": list(effects),
+        "approvals": [],
+    }
+
+
+def _count(plan: Plan, kind: type[Task]) -> int | str:
+    total = 0
+    for task in plan.tasks:
+        if not isinstance(task, kind) or isinstance(task, WaitTask):
+            continue
+        if task.for_each is None:
+            total += 1
+        elif isinstance(task.for_each, Constant) and isinstance(task.for_each.value, list):
+            total += len(task.for_each.value)
+        else:
+            return DEPENDS
+    return total
+
+
+def _longest_way(
+    order: list[str], waits_for: dict[str, tuple[str, ...]], longest: dict[str, int]
+) -> list[str]:
+    way: list[str] = []
+    name = max(order, key=lambda one: longest[one], default=None)
+    while name is not None:
+        way.append(name)
+        nexts = [n for n in order if name in waits_for[n] and longest[n] == longest[name] - 1]
+        name = nexts[0] if nexts else None
+    return way
