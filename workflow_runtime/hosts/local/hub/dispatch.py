@@ -64,7 +64,7 @@ class Dispatcher:
             while not self._closing:
                 session.wake.clear()
                 self._fill(session, outbox)
-                while outbox:
+                while outbox and not self._closing:
                     item = self._build(outbox.popleft())
                     if item is not None:
                         yield item
@@ -106,7 +106,9 @@ class Dispatcher:
             session.look_for_turns = len(rows) == limit
             for seq, key, name, version in rows:
                 session.turn_cursor = seq
-                if not self._leases.holds_turn(key) and _takes(session.turn_filter, name, version):
+                if not self._leases.holds_turn(key, seq) and _takes(
+                    session.turn_filter, name, version
+                ):
                     outbox.append(self._leases.grant(session, position=seq, key=key, is_turn=True))
         while session.wants_tasks:
             limit = session.task_limit - len(session.tasks)

@@ -119,6 +119,7 @@ class SqliteTaskHub:
         What is leased and not completed is handed out again after the next start.
         """
         self._dispatcher.close()
+        self._waiters.close()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

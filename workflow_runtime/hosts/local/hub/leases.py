@@ -71,13 +71,18 @@ class Session:
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class Lease:
-    """One piece of work in one session's hands; ``position`` is its place in its queue."""
+    """One piece of work in one session's hands; ``position`` is its place in its queue.
+
+    ``passed`` is a later place of the same instance, seen after the commit of this turn and before
+    the loop heard of it.
+    """
 
     token: str
     session: Session
     position: int
     key: int
     is_turn: bool
+    passed: int | None = None
     work: TurnWork | TaskWork | None = None
 
 
@@ -88,13 +93,20 @@ class Leases:
         self._epoch = uuid4().hex[:12]
         self._count = 0
         self._by_token: dict[str, Lease] = {}
-        self._busy_turns: set[int] = set()
+        self._busy_turns: dict[int, Lease] = {}
         self._busy_tasks: set[int] = set()
         self.sessions: set[Session] = set()
 
-    def holds_turn(self, key: int) -> bool:
-        """Whether somebody has this instance's turn."""
-        return key in self._busy_turns
+    def holds_turn(self, key: int, position: int) -> bool:
+        """Whether somebody has this instance's turn; if so, ``position`` is looked at afterwards.
+
+        A row behind the lease's own may be there already, when the turn is committed and the loop
+        has not yet heard of it; sessions go past it now and come back when the turn is settled.
+        """
+        lease = self._busy_turns.get(key)
+        if lease is not None and position > lease.position:
+            lease.passed = position
+        return lease is not None
 
     def holds_task(self, seq: int) -> bool:
         """Whether somebody has this activity."""
@@ -112,7 +124,7 @@ class Leases:
         )
         self._by_token[lease.token] = lease
         if is_turn:
-            self._busy_turns.add(key)
+            self._busy_turns[key] = lease
             session.turns.add(lease)
         else:
             self._busy_tasks.add(position)
@@ -133,24 +145,29 @@ class Leases:
     def settle(self, lease: Lease) -> None:
         """The work is done; a slot is free."""
         self._forget(lease)
+        if lease.passed is not None:
+            self._look_again(lease.passed, turns=True)
         lease.session.wake.set()
 
     def give_back(self, lease: Lease) -> None:
         """The work was not done: everybody looks again from where it stands in its queue."""
         self._forget(lease)
+        self._look_again(lease.position, turns=lease.is_turn)
+
+    def _look_again(self, position: int, *, turns: bool) -> None:
         for session in self.sessions:
-            if lease.is_turn:
-                session.turn_cursor = min(session.turn_cursor, lease.position - 1)
+            if turns:
+                session.turn_cursor = min(session.turn_cursor, position - 1)
                 session.look_for_turns = True
             else:
-                session.task_cursor = min(session.task_cursor, lease.position - 1)
+                session.task_cursor = min(session.task_cursor, position - 1)
                 session.look_for_tasks = True
             session.wake.set()
 
     def _forget(self, lease: Lease) -> None:
         self._by_token.pop(lease.token, None)
         if lease.is_turn:
-            self._busy_turns.discard(lease.key)
+            self._busy_turns.pop(lease.key, None)
             lease.session.turns.discard(lease)
             lease.session.look_for_turns = True
         else:
