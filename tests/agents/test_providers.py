@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from azure.core.exceptions import ClientAuthenticationError
 
 from tests.agents.fakes import OWNER, write_app
 from tests.fake_openai import Reply, fake_openai
@@ -230,6 +231,30 @@ async def test_azure_openai_with_a_key_calls_the_deployment(models_of, make_chat
     assert done.response == "From Azure."
     assert server.paths[0].startswith("/openai/deployments/my-gpt/chat/completions?api-version=")
     assert server.headers[0]["api-key"] == "azure-key"
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"azure_openai_endpoint": "http://127.0.0.1:9", "azure_openai_deployment": "d"},
+        {"foundry_project_endpoint": "http://127.0.0.1:9", "foundry_model": "m"},
+    ],
+    ids=["azure_openai", "foundry"],
+)
+async def test_an_identity_without_a_token_is_named(
+    models_of, make_chat, workflows, monkeypatch, given
+):
+    class Credential:
+        def get_token_info(self, *_scopes, **_options):
+            message = "no managed identity"
+            raise ClientAuthenticationError(message)
+
+        get_token = get_token_info
+
+    monkeypatch.setattr("azure.identity.DefaultAzureCredential", Credential)
+    failed = (await talk(make_chat(models_of(**given)), workflows))[-1]
+    assert failed.code == "model_unauthorized"
+    assert "AZURE_CLIENT_ID" in failed.message
 
 
 async def test_a_foundry_project_is_asked_over_its_responses_api(

@@ -18,12 +18,12 @@ logger = logging.getLogger(__name__)
 _WHERE = {
     "openai": ("OPENAI_API_KEY", "OPENAI_BASE_URL", "WORKFLOW_RUNTIME_MODEL"),
     "azure_openai": (
-        "AZURE_OPENAI_API_KEY (or the identity's role Cognitive Services OpenAI User)",
+        "AZURE_OPENAI_API_KEY or the identity's role Cognitive Services OpenAI User",
         "AZURE_OPENAI_ENDPOINT",
         "AZURE_OPENAI_DEPLOYMENT",
     ),
     "foundry": (
-        "the identity's role Azure AI User (and AZURE_CLIENT_ID)",
+        "the identity's role Azure AI User and AZURE_CLIENT_ID",
         "FOUNDRY_PROJECT_ENDPOINT",
         "FOUNDRY_MODEL",
     ),
@@ -59,6 +59,15 @@ def timed_out(provider: str, seconds: float) -> ModelError:
     return ModelError("model_timed_out", message, status=504)
 
 
+def no_token(provider: str) -> ModelError:
+    """Return the error of an identity that got no token."""
+    message = (
+        "There is no token for the model provider: look at AZURE_CLIENT_ID, at the app's identity "
+        f"(on your own machine: az login), and at {_WHERE[provider][0]}."
+    )
+    return ModelError("model_unauthorized", message)
+
+
 def _causes(error: BaseException) -> Iterator[BaseException]:
     seen: set[int] = set()
     current: BaseException | None = error
@@ -84,16 +93,9 @@ def _from_timeout(error: BaseException, provider: str) -> ModelError | None:
 def _from_sdk(error: BaseException, provider: str) -> ModelError | None:
     import httpx2
     import openai
-    from azure.core.exceptions import ClientAuthenticationError
 
     if isinstance(error, openai.APIStatusError):
         return _from_status(error.status_code, str(error.message), provider)
-    if isinstance(error, ClientAuthenticationError):
-        message = (
-            "No token for the model provider: look at AZURE_CLIENT_ID, the app's identity, and "
-            f"{_WHERE[provider][0]}."
-        )
-        return ModelError("model_unauthorized", message)
     if isinstance(error, openai.APIConnectionError | httpx2.TransportError):
         message = (
             "The model provider cannot be reached or broke the connection; "

@@ -10,6 +10,7 @@ from agent_framework_openai import OpenAIChatClient, OpenAIChatCompletionClient
 from openai import AsyncAzureOpenAI, AsyncOpenAI, Timeout
 
 from ..demo import demo_reply
+from ..provider_errors import no_token
 from .demo_client import DemoChatClient
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def _azure(settings: ModelSettings, model: str) -> AsyncOpenAI:
     credentials: dict[str, Any] = (
         {"api_key": settings.azure_openai_api_key}
         if settings.azure_openai_api_key
-        else {"azure_ad_token_provider": _tokens(settings, _AZURE_OPENAI_SCOPE)}
+        else {"azure_ad_token_provider": _tokens(settings, "azure_openai", _AZURE_OPENAI_SCOPE)}
     )
     if endpoint.endswith("/openai/v1"):
         key = credentials.get("api_key") or credentials["azure_ad_token_provider"]
@@ -90,11 +91,13 @@ def _foundry(settings: ModelSettings) -> AsyncOpenAI:
     endpoint = str(settings.foundry_project_endpoint).rstrip("/")
     base_url = endpoint if endpoint.endswith("/openai/v1") else f"{endpoint}/openai/v1"
     return AsyncOpenAI(
-        api_key=_tokens(settings, _FOUNDRY_SCOPE), base_url=base_url, **_transport(settings)
+        api_key=_tokens(settings, "foundry", _FOUNDRY_SCOPE),
+        base_url=base_url,
+        **_transport(settings),
     )
 
 
-def _tokens(settings: ModelSettings, scope: str) -> Callable[[], Awaitable[str]]:
+def _tokens(settings: ModelSettings, provider: str, scope: str) -> Callable[[], Awaitable[str]]:
     """Return a provider of tokens; the credential is made at the first one.
 
     The sync credential in a thread, because the async one needs one more HTTP library. It keeps
@@ -113,6 +116,9 @@ def _tokens(settings: ModelSettings, scope: str) -> Callable[[], Awaitable[str]]
         return made[0]()
 
     async def provide() -> str:
-        return await asyncio.to_thread(token)
+        try:
+            return await asyncio.to_thread(token)
+        except Exception as error:
+            raise no_token(provider) from error
 
     return provide
