@@ -73,7 +73,7 @@ def complete_turn(
     if turn.renewal is not None:
         _renew(tx, now, who, turn.renewal)
         return None
-    if tx.execute("SELECT 1 FROM inbox WHERE key = ? LIMIT 1", (who.key,)).fetchone():
+    if tx.has_mail(who.key):
         tx.make_ready(who.key)
     return appended
 

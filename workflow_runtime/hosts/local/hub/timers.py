@@ -86,6 +86,7 @@ def fire_timers(tx: Transaction, now: Micros, limit: int) -> Micros | None:
             continue
         if timer_id != START_TIMER:
             tx.deliver(target, events.timer_fired(now, timer_id, fire_at), bound=True)
-        tx.make_ready(key)
+        if tx.has_mail(key):
+            tx.make_ready(key)
     following = tx.execute("SELECT min(fire_us) FROM timers").fetchone()[0]
     return None if following is None else int(following)

@@ -139,8 +139,17 @@ class Transaction:
             (seq, target.key, target.generation if bound else None, event.SerializeToString()),
         )
 
+    def has_mail(self, key: int) -> bool:
+        """Whether an inbox holds anything."""
+        row = self.execute("SELECT 1 FROM inbox WHERE key = ? LIMIT 1", (key,)).fetchone()
+        return row is not None
+
     def make_ready(self, key: int) -> None:
-        """Queue an instance for a turn, at most once."""
+        """Queue an instance that has mail for a turn, at most once.
+
+        An instance without mail must not stand in the queue: a session would go past it, and its
+        next event would not queue it again.
+        """
         seq = self.sequences.ready
         self.sequences.ready = seq + 1
         self.execute("INSERT OR IGNORE INTO ready (seq, key) VALUES (?, ?)", (seq, key))
