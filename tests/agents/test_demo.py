@@ -135,6 +135,29 @@ async def test_a_cut_off_output_is_read_by_its_task(say, workflows):
     assert "- ana merges #7" in await say.told("w1", "pr_portfolio")
 
 
+async def test_a_report_is_told_with_its_writers_words(say, workflows):
+    await say("review the portfolio of contoso/shop", "pr_portfolio")
+    workflows.status_of["w1"] = "Completed"
+    whole = workflows.status
+
+    async def status(owner, workflow_id, *, task_id=None, **more):
+        envelope = await whole(owner, workflow_id, **more)
+        if task_id == "summary":
+            return {"workflow_id": workflow_id, "value": "Next actions\n- bo repairs lint"}
+        return {**envelope, "output": {"sections": 5, "missing": 1, "html": "<h1>"}}
+
+    workflows.status = status
+    text = await say.told("w1", "pr_portfolio")
+    assert "covers 5 items; 1 could not be assessed" in text
+    assert "- bo repairs lint" in text
+
+
+async def test_a_question_about_one_item_is_answered_by_a_chat_tool(say, workflows):
+    done = await say("what about #412?", "pr_portfolio")
+    assert workflows.started == []
+    assert done.tool_calls == ({"name": "fetch_pull_request", "status": "ok"},)
+
+
 async def test_small_talk_starts_nothing(say, workflows):
     done = await say("hello, who are you?")
     assert workflows.started == []
@@ -156,7 +179,7 @@ async def test_a_question_that_a_chat_tool_answers_needs_no_workflow(say, workfl
 
 async def test_cancel_and_progress_go_to_the_latest_run(say, workflows):
     await say(INCIDENT)
-    assert "2 of 3" in (await say("how far is it?")).response or workflows.asked
+    assert "still going: 3 of 3" in (await say("how far is it?")).response
     await say("cancel it, please")
     assert workflows.status_of["w1"] == "Canceling"
 
@@ -206,6 +229,7 @@ def test_a_specialist_takes_any_task(task):
         (INCIDENT, "checkout"),
         ("what is wrong with the payments service?", "payments"),
         ("Search is slow", "search"),
+        ("Why is the search service slow since 09:30?", "search"),
         ("errors on `cart-api` for 2 hours", "cart-api"),
         ("something is wrong", None),
         ("it is down", None),

@@ -27,7 +27,7 @@ _SINCE = re.compile(r"\b(?:since|from|at|after|around)\s+(\d{1,2})[:.](\d{2})\b"
 _FOR = re.compile(r"\b(?:last|past|for)\s+(\d{1,4})?\s*(minute|min|hour|h)", re.IGNORECASE)
 _SERVICE = re.compile(
     r"\b(?:service|of|for|with|on|in|triage|investigate|check)\s+(?:the\s+)?[`'\"]?([a-z][\w-]+)"
-    r"|\b[`'\"]?([a-z][\w-]+)[`'\"]?\s+(?:service\s+)?(?:is|are|was|has|keeps|returns?|returning"
+    r"|\b[`'\"]?([a-z][\w-]+)[`'\"]?\s+(?:service\b|is|are|was|has|keeps|returns?|returning"
     r"|fails?|failing|throws|times|seems|looks|got|went|gives|shows)\b",
     re.IGNORECASE,
 )

@@ -75,24 +75,29 @@ def _to_person(request: DemoRequest, text: str) -> DemoReply:
     if plan is not None:
         return _call("start_workflow", plan)
     if is_trouble(text) and any("service" in tool.parameters for tool in may.tools):
-        return _said(prompt("demo_which_service"))
-    return _said(prompt("demo_small_talk", able=_able(may)))
+        return _said(prompt("demo_which_service", example=_example(may)))
+    return _said(prompt("demo_small_talk", able=_able(may), example=_example(may)))
 
 
 def _direct_call(request: DemoRequest, text: str) -> DemoReply | None:
     """Use a chat tool whose name says what the message asks for."""
+    number = _NUMBER.search(text)
     words = {word.rstrip("s") for word in re.findall(r"[a-z]+", text.lower())}
     for name in request.tools:
         verb, _, noun = name.partition("_")
-        nouns = {word.rstrip("s") for word in noun.split("_")}
-        if name in _MANAGEMENT or not nouns <= words | {"pr"}:
+        if name in _MANAGEMENT:
             continue
-        number = _NUMBER.search(text)
         if verb in {"fetch", "get"} and number:
             return _call(name, {"number": int(number[1])})
-        if verb == "list" and _ASKS.search(text) and not number and not _REVIEW.search(text):
+        nouns = {word.rstrip("s") for word in noun.split("_")}
+        if verb == "list" and nouns <= words and _ASKS.search(text) and not _REVIEW.search(text):
             return _call(name, {})
     return None
+
+
+def _example(may: Abilities) -> str:
+    reads_services = any("service" in tool.parameters for tool in may.tools)
+    return prompt("demo_example_incident" if reads_services else "demo_example_review")
 
 
 def _able(may: Abilities) -> str:
@@ -144,14 +149,18 @@ def _status(request: DemoRequest, turn: list[tuple[DemoCall, str]]) -> DemoReply
         progress = envelope.get("progress") or {}
         done, total = progress.get("completed", 0), progress.get("total", 0)
         return _said(f"It is still going: {done} of {total} tasks have ended.")
-    output = envelope.get("output")
-    if isinstance(output, dict) and output.get("truncated") and not parts:
+    if not parts and _lacks_words(envelope.get("output")):
         task = _last_agent_task(request)
         if task is not None:
             run = str(envelope.get("workflow_id"))
             one = {"workflow_id": run, "task_id": task, "path": "result"}
             return _call("get_workflow_status", one)
     return _said(summary(envelope, parts))
+
+
+def _lacks_words(output: Any) -> bool:
+    """Whether what a specialist wrote is not in the output, or cut off there."""
+    return isinstance(output, dict) and (bool(output.get("truncated")) or "html" in output)
 
 
 def _value_of(answer: Mapping[str, Any]) -> Any:
@@ -169,7 +178,7 @@ def _last_agent_task(request: DemoRequest) -> str | None:
 def _started(call: DemoCall) -> str:
     plan = parsed(call.arguments)
     tasks = plan.get("tasks", []) if isinstance(plan, dict) else []
-    first = [str(task["id"]) for task in tasks if task.get("tool") and "for_each" not in task]
+    first = [str(task["id"]) for task in tasks if task.get("tool") and "${" not in dumps(task)]
     name = plan.get("name") if isinstance(plan, dict) else None
     return prompt("demo_started", name=str(name), first=", ".join(first))
 
