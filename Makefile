@@ -25,7 +25,7 @@ check: setup ## format, lint, types, import contracts, tests: what .ci/run calls
 	@$(BIN)/ruff format --check --quiet . || { echo "Not formatted: run 'make format'." >&2; $(BIN)/ruff format --diff --quiet .; }
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/mypy --no-error-summary
-	@$(BIN)/lint-imports --no-logo
+	@$(BIN)/lint-imports --no-logo --no-cache
 	@$(BIN)/python -m pytest
 
 format: setup ## format the code and mend what the linter can mend
