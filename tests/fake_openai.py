@@ -1,7 +1,8 @@
 """
 A small server that speaks OpenAI's chat completions and responses over loopback, by a script.
 
-A script is a list of replies, used one per request; the last one is used for ever. It answers
+A script is a list of replies, or of functions from a request to one, used one per request; the
+last one is used for ever. It answers
 streamed and plain requests alike and keeps what it was sent.
 """
 
@@ -9,7 +10,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -35,23 +36,27 @@ class Reply:
     drop: bool = False
 
 
+type Script = Reply | Callable[[dict[str, Any]], Reply]
+
+
 @dataclass(slots=True)
 class FakeOpenAI:
     """The running server: ``url`` is what OPENAI_BASE_URL is set to."""
 
     url: str
-    replies: list[Reply]
+    replies: list[Script]
     requests: list[dict[str, Any]] = field(default_factory=list)
     paths: list[str] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
     closing: threading.Event = field(default_factory=threading.Event)
 
-    def next(self) -> Reply:
-        return self.replies.pop(0) if len(self.replies) > 1 else self.replies[0]
+    def reply_to(self, request: dict[str, Any]) -> Reply:
+        reply = self.replies.pop(0) if len(self.replies) > 1 else self.replies[0]
+        return reply(request) if callable(reply) else reply
 
 
 @contextmanager
-def fake_openai(replies: Sequence[Reply]) -> Iterator[FakeOpenAI]:
+def fake_openai(replies: Sequence[Script]) -> Iterator[FakeOpenAI]:
     """Serve on a free port of 127.0.0.1 until the block ends."""
     fake = FakeOpenAI(url="", replies=list(replies))
 
@@ -84,7 +89,7 @@ class _Handler(BaseHTTPRequestHandler):
         fake.requests.append(body)
         fake.paths.append(self.path)
         fake.headers.append({name.lower(): value for name, value in self.headers.items()})
-        reply = fake.next()
+        reply = fake.reply_to(body)
         if reply.hang:
             fake.closing.wait(30)
             self.close_connection = True

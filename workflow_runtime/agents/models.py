@@ -7,8 +7,10 @@ made by ``maf.providers``, which is imported when the first client is asked for.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable
 from dataclasses import dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from ..errors import ConfigurationError
@@ -90,6 +92,10 @@ class Models:
             )
             raise ConfigurationError(message)
         return model
+
+    async def ready(self) -> None:
+        """Import the SDKs, in a thread: it takes a second, in which others are not to wait."""
+        await asyncio.to_thread(import_module, ".maf.loop", __package__)
 
     def client_for(self, skill: Skill) -> ChatClient:
         """Return the skill's chat client; raises ConfigurationError where it has no model."""

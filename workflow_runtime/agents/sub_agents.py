@@ -32,14 +32,15 @@ class AgentExecutor:
         Raises AgentMissingError for an unknown agent, TimeoutError after its skill's timeout and
         ModelError for a provider's trouble, an empty answer included.
         """
-        from .maf import loop
-
         skill = self._catalog.skills.get(request.agent)
         if skill is None:
             raise AgentMissingError
         task = request.task
         if request.context:
             task = prompt("sub_agent", task=task, context=request.context)
+        await self._models.ready()
+        from .maf import loop
+
         exchange = loop.Exchange(
             client=self._models.client_for(skill),
             provider=self._models.provider,

@@ -96,6 +96,7 @@ def _done(log: TurnLog) -> TurnDone | TurnFailed:
 
 
 async def _exchange(request: TurnRequest, *, models: Models, log: TurnLog, emit: Emit) -> None:
+    await models.ready()
     from .maf import loop
 
     exchange = loop.Exchange(

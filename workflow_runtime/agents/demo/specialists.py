@@ -34,7 +34,8 @@ def _assessment(item: Mapping[str, Any]) -> str:
     asked = sorted({r["by"] for r in reviews if r.get("verdict") == "changes_requested"})
     approved = sorted({r["by"] for r in reviews if r.get("verdict") == "approved"})
     author = str(item.get("author", "the author"))
-    reviewers = ", ".join(item.get("requested_reviewers") or []) or "a reviewer"
+    wanted = item.get("requested_reviewers") or ["a reviewer"]
+    reviewers = f"{', '.join(wanted)} {'reviews' if len(wanted) == 1 else 'review'} it"
     if failed:
         status, action = "blocked", f"{author} repairs {', '.join(failed)}"
     elif item.get("mergeable") is False:
@@ -46,7 +47,7 @@ def _assessment(item: Mapping[str, Any]) -> str:
     elif approved and not running:
         status, action = "ready", f"{author} merges it"
     else:
-        status, action = "waiting for review", f"{reviewers} reviews it"
+        status, action = "waiting for review", reviewers
     facts = [
         f"{len(failed)} of {len(checks)} checks failed" if checks else "no checks ran",
         f"{len(approved)} approved, {len(asked)} asked for changes",
