@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from .draft import OWN_FIELDS, Draft, decode, draft
+from .decoding import decode
+from .draft import Draft, draft
+from .draft_task import OWN_FIELDS
 from .grants import Grants
 from .model import Plan, read_plan
 from .problems import Problem
@@ -39,13 +41,13 @@ def check(submission: Any, grants: Grants, now: datetime) -> Checked:
     found = [problem for rule in RULES for problem in rule(made)]
     if found:
         return Checked(None, tuple(sorted(found, key=_place)), decoded)
-    return Checked(read_plan(_normal(made)), (), decoded)
+    return Checked(read_plan(_normal(made), made.reader), (), decoded)
 
 
 def _place(problem: Problem) -> tuple[int, int]:
     """Sort the plan's own problems first, then those of each task together."""
     parts = problem.path.split("/")
-    in_task = len(parts) > 2 and parts[1] == "tasks" and parts[2].isdigit()  # noqa: PLR2004
+    in_task = len(parts) > 2 and parts[1] == "tasks" and parts[2].isdigit()
     return (1, int(parts[2])) if in_task else (0, 0)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from . import templates
-from .model import AgentTask, Task, ToolTask, WaitTask
+from .model import AgentTask, ApprovalTask, Task, ToolTask, WaitTask
 from .templates import Expression, Template
 
 
@@ -13,6 +13,9 @@ def data_templates(task: Task) -> Iterator[Template]:
     """Yield the templates whose references carry data into the task (not ``when``)."""
     if isinstance(task, WaitTask):
         yield from [task.until] if task.until is not None else []
+        return
+    if isinstance(task, ApprovalTask):
+        yield task.message
         return
     yield task.args if isinstance(task, ToolTask) else task.task
     yield from [task.for_each] if task.for_each is not None else []

@@ -12,14 +12,13 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Literal, cast
 
-from . import templates
+from .policies import RetryPolicy
+from .reading import Reader, bare
 from .templates import Expression, Template
 from .times import parse_duration
 from .types import Json
 
-RESERVED_IDS = frozenset(
-    {"input", "context", "item", "index", "output", "true", "false", "null"}
-)
+RESERVED_IDS = frozenset({"input", "context", "item", "index", "output", "true", "false", "null"})
 
 type OnError = Literal["fail", "continue"]
 
@@ -50,6 +49,8 @@ class _Task:
 class _Work(_Task):
     for_each: Template | None = None
     concurrency: int | None = None
+    retry: RetryPolicy | None = None
+    timeout: timedelta | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,13 +71,24 @@ class AgentTask(_Work):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WaitTask(_Task):
-    """Wait for a duration, or until an instant."""
+    """Wait for a duration, until an instant, or for an event, that one at most for ``timeout``."""
 
     duration: timedelta | None = None
     until: Template | None = None
+    event: str | None = None
+    timeout: timedelta | None = None
+    on_timeout: OnError = "fail"
 
 
-type Task = ToolTask | AgentTask | WaitTask
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalTask(_Task):
+    """Ask a person, who is shown what ``message`` renders to."""
+
+    message: Template
+    timeout: timedelta | None = None
+
+
+type Task = ToolTask | AgentTask | WaitTask | ApprovalTask
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,55 +107,64 @@ class Plan:
         return self.source
 
 
-def read_plan(source: dict[str, Any]) -> Plan:
-    """Parse a plan in normal form: every task has a ``type``, and every rule holds."""
-    names = frozenset(str(task["id"]) for task in source["tasks"])
+def read_plan(source: dict[str, Any], reader: Reader | None = None) -> Plan:
+    """Parse a plan in normal form: every task has a ``type``, and every rule holds.
+
+    *reader* is one that has read these strings before, if there is any.
+    """
+    reader = reader or Reader(frozenset(str(task["id"]) for task in source["tasks"]))
     return Plan(
         name=source.get("name") or "",
         context=source.get("context"),
         input=source.get("input"),
-        tasks=tuple(_read_task(task, names) for task in source["tasks"]),
-        output=templates.parse(source["output"], names) if "output" in source else None,
+        tasks=tuple(_read_task(task, reader) for task in source["tasks"]),
+        output=reader.value(source["output"]) if "output" in source else None,
         source=source,
     )
 
 
-def _read_task(raw: dict[str, Any], names: frozenset[str]) -> Task:
+def _read_task(raw: dict[str, Any], reader: Reader) -> Task:
     common = {
         "id": raw["id"],
         "depends_on": tuple(raw.get("depends_on", ())),
-        "when": _read_condition(raw["when"], names) if raw.get("when") is not None else None,
+        "when": _read_condition(raw["when"], reader) if raw.get("when") is not None else None,
         "on_error": cast("OnError", raw.get("on_error", "fail")),
     }
-    if raw["type"] == "wait":
-        duration, until = raw.get("duration"), raw.get("until")
-        return WaitTask(
-            **common,
-            duration=None if duration is None else parse_duration(duration),
-            until=None if until is None else templates.parse(until, names),
-        )
-    each = raw.get("for_each")
+    match raw["type"]:
+        case "wait":
+            until = raw.get("until")
+            return WaitTask(
+                **common,
+                duration=_duration(raw, "duration"),
+                until=None if until is None else reader.value(until),
+                event=raw.get("event"),
+                timeout=_duration(raw, "timeout"),
+                on_timeout=cast("OnError", raw.get("on_timeout", "fail")),
+            )
+        case "approval":
+            message = reader.value(raw["message"])
+            return ApprovalTask(**common, message=message, timeout=_duration(raw, "timeout"))
+    each, retry = raw.get("for_each"), raw.get("retry")
     common |= {
-        "for_each": None if each is None else templates.parse(each, names),
+        "for_each": None if each is None else reader.value(each),
         "concurrency": raw.get("concurrency"),
+        "retry": None if retry is None else RetryPolicy.from_json(retry),
+        "timeout": _duration(raw, "timeout"),
     }
     if raw["type"] == "sub_agent":
-        return AgentTask(**common, agent=raw["agent"], task=templates.parse(raw["task"], names))
-    return ToolTask(**common, tool=raw["tool"], args=templates.parse(raw.get("args", {}), names))
+        return AgentTask(**common, agent=raw["agent"], task=reader.value(raw["task"]))
+    return ToolTask(**common, tool=raw["tool"], args=reader.value(raw.get("args", {})))
 
 
-def _read_condition(raw: Any, names: frozenset[str]) -> Condition:
+def _duration(raw: dict[str, Any], name: str) -> timedelta | None:
+    given = raw.get(name)
+    return None if given is None else parse_duration(given)
+
+
+def _read_condition(raw: Any, reader: Reader) -> Condition:
     if isinstance(raw, dict):
-        expression = templates.parse_expression(bare(raw["ref"]), names)
+        expression = reader.expression(bare(raw["ref"]))
         return Condition(
             expression=expression, operator=raw.get("operator", "equals"), value=raw.get("value")
         )
-    return Condition(expression=templates.parse_expression(bare(raw), names))
-
-
-def bare(text: str) -> str:
-    """Take the ``${`` and ``}`` off a string that is exactly one reference."""
-    stripped = text.strip()
-    if stripped.startswith("${") and templates.find_end(stripped, 2) == len(stripped) - 1:
-        return stripped[2:-1].strip()
-    return stripped
+    return Condition(expression=reader.expression(bare(raw)))

@@ -17,8 +17,12 @@ from .types import type_name
 
 type Segment = str | int
 
-_SEGMENT = r"""\.(?P<key>[A-Za-z0-9_-]+)|\[\s*(?P<index>-?[0-9]+)\s*\]|\[\s*(?P<quoted>"(?:[^"\\]|\\.)*")\s*\]"""
-_STEP = re.compile(_SEGMENT, re.ASCII)
+_STEP = re.compile(
+    r"\.(?P<key>[A-Za-z0-9_-]+)"
+    r"|\[\s*(?P<index>-?[0-9]+)\s*\]"
+    r'|\[\s*(?P<quoted>"(?:[^"\\]|\\.)*")\s*\]',
+    re.ASCII,
+)
 _HEAD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _MAX_DIGITS = 9
 _SHOWN_KEYS = 12

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Literal, Self
 
-from .templates import Expression, parse_expression
+from .reading import parse_expression
+from .templates import Expression
 from .times import format_duration, parse_duration
 from .types import Json
 

@@ -102,6 +102,11 @@ def replace(path: str, value: Any) -> tuple[Operation, ...]:
     return ({"op": "replace", "path": path, "value": value},)
 
 
+def add(path: str, value: Any) -> tuple[Operation, ...]:
+    """Return the fix that puts *value* where there is nothing yet."""
+    return ({"op": "add", "path": path, "value": value},)
+
+
 def remove(path: str) -> tuple[Operation, ...]:
     """Return the fix that takes away what is at *path*."""
     return ({"op": "remove", "path": path},)

@@ -9,14 +9,19 @@ JSON Schema that are understood are ``type``, ``properties``, ``additionalProper
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from .encoding import dumps
 from .paths import Segment, spell
 from .types import Json, JsonSchema
 
 ANY: JsonSchema = {}
+_PLAIN_OBJECT = frozenset(
+    {"type", "properties", "required", "additionalProperties", "title", "description"}
+)
+_NULL = frozenset({"null"})
 _TYPES = frozenset({"null", "boolean", "integer", "number", "string", "array", "object"})
 
 
@@ -38,6 +43,10 @@ class Absent:
 def walk(schema: JsonSchema, segments: Sequence[Segment]) -> JsonSchema | Absent:
     """Return the schema of what is at the end of the path, or why nothing can be there."""
     for position, segment in enumerate(segments):
+        members = schema.get("properties")
+        if members and segment in members and schema.keys() <= _PLAIN_OBJECT:
+            schema = as_schema(members[segment])
+            continue
         found = _step(schema, segment)
         if isinstance(found, Absent):
             return Absent(segment, tuple(segments[:position]), found.kind, found.keys)
@@ -139,27 +148,79 @@ def json_type(value: object) -> str:
 
 
 def conflict(given: JsonSchema, wanted: JsonSchema) -> str | None:
-    """Say why no value that *given* describes can fit *wanted*, or return None."""
+    """Say why no value that *given* describes can fit *wanted*, or return None.
+
+    An empty array would fit any array; types of elements that differ are a conflict all the same.
+    """
+    reasons = [
+        _conflict_of_one(have, want)
+        for have in _alternatives(given)
+        for want in _alternatives(wanted)
+    ]
+    if not reasons or None in reasons:
+        return None
+    if len(reasons) == 1:
+        return reasons[0]
+    have, want = types_of(given), types_of(wanted)
+    if have and want and not _overlap(have - {"null"}, want):
+        return f"wants {written(want)}, and this gives {written(have - {'null'})}"
+    return reasons[0]
+
+
+def _alternatives(schema: JsonSchema) -> Sequence[JsonSchema]:
+    """Return the branches of a schema without null, which is only known when it runs."""
+    branches = None if _is_opaque(schema) else _branches(schema)
+    if branches is None:
+        return (schema,)
+    return [inner for one in branches for inner in _alternatives(one) if types_of(one) != _NULL]
+
+
+def _conflict_of_one(given: JsonSchema, wanted: JsonSchema) -> str | None:
     have, want = types_of(given), types_of(wanted)
     if have is None or want is None:
         return None
-    have -= {"null"}  # what may also be null is only known when it runs
-    if have and not _overlap(have, want):
+    have -= {"null"}
+    if not have:
+        return None
+    if not _overlap(have, want):
         return f"wants {written(want)}, and this gives {written(have)}"
     options, given_options = _options(wanted), _options(given)
-    if options is not None and given_options is not None and have != {"null"}:
-        if not [one for one in given_options if one in options]:
-            return f"wants one of {', '.join(map(repr, options[:8]))}"
-        return None
+    if options is not None and given_options is not None:
+        if any(one in options for one in given_options):
+            return None
+        return f"wants one of {', '.join(map(repr, options[:8]))}"
     if have == {"array"} == want - {"null"}:
         inner = conflict(_items(given), _items(wanted))
         return None if inner is None else f"{inner} in its elements"
+    if have == {"object"} == want - {"null"}:
+        return _conflict_of_members(given, wanted)
     return None
 
 
+def _conflict_of_members(given: JsonSchema, wanted: JsonSchema) -> str | None:
+    there, known = given.get("properties", {}), wanted.get("properties", {})
+    surely = [name for name in given.get("required", ()) if name in there]
+    for name in wanted.get("required", ()):
+        if isinstance(_step_object(given, str(name)), Absent):
+            return f"wants an object with {name!r}, which this cannot have"
+    for name in surely:
+        if name not in known:
+            if wanted.get("additionalProperties") is False and "patternProperties" not in wanted:
+                return f"wants an object without {name!r}, which this has"
+            continue
+        inner = conflict(as_schema(there[name]), as_schema(known[name]))
+        if inner is not None:
+            return f"{inner} in {name!r}"
+    return None
+
+
+def as_schema(value: Any) -> JsonSchema:
+    """Return a schema's part as an object; what is true or false says nothing about the shape."""
+    return value if isinstance(value, Mapping) else ANY
+
+
 def _items(schema: JsonSchema) -> JsonSchema:
-    items = schema.get("items", ANY)
-    return items if isinstance(items, Mapping) else ANY
+    return ANY if "prefixItems" in schema else as_schema(schema.get("items", ANY))
 
 
 def _options(schema: JsonSchema) -> list[Any] | None:
@@ -179,44 +240,57 @@ def written(types: Iterable[str]) -> str:
     return " or ".join(sorted(types))
 
 
-def schema_of(value: Json) -> JsonSchema:
-    """Return the closed schema of a literal value."""
+def schema_of(value: Json, *, is_open: Callable[[str], bool] = lambda _: False) -> JsonSchema:
+    """Return the closed schema of a literal value; strings that are open may become anything."""
     match value:
         case dict():
             return {
                 "type": "object",
-                "properties": {key: schema_of(member) for key, member in value.items()},
+                "properties": {k: schema_of(v, is_open=is_open) for k, v in value.items()},
+                "required": list(value),
                 "additionalProperties": False,
             }
         case list() if value:
-            return {"type": "array", "items": {"anyOf": [schema_of(one) for one in value[:50]]}}
+            kinds = {
+                dumps(dict(one)): one for one in (schema_of(v, is_open=is_open) for v in value)
+            }
+            return {"type": "array", "items": {"anyOf": list(kinds.values())}}
         case list():
             return {"type": "array"}
+        case str() if is_open(value):
+            return ANY
         case _:
             return {"type": json_type(value)}
 
 
-def surely_valid(schema: JsonSchema, value: Any) -> bool:
+def surely_valid(schema: Any, value: Any) -> bool:
     """Whether *value* is valid by a quick look at the common parts of a schema.
 
-    False means only that a full validator has to decide.
+    A string with a reference in it counts as valid: what it gives is another rule's matter. False
+    means only that a full validator has to decide.
     """
-    if not schema.keys() <= _QUICK:
+    if isinstance(value, str) and "${" in value and isinstance(schema, Mapping):
+        return True
+    if not isinstance(schema, Mapping) or not schema.keys() <= _QUICK:
         return False
     given = schema.get("type")
     if given is not None and (not isinstance(given, str) or not _has_type(value, given)):
         return False
     if isinstance(value, dict):
-        properties = schema.get("properties", {})
-        if not all(name in value for name in schema.get("required", ())):
-            return False
-        if schema.get("additionalProperties", True) is not True and not value.keys() <= properties.keys():
-            return False
-        return all(surely_valid(properties[k], v) for k, v in value.items() if k in properties)
+        return _surely_valid_object(schema, value)
     if isinstance(value, list):
-        items = schema.get("items", ANY)
-        return isinstance(items, Mapping) and all(surely_valid(items, one) for one in value)
+        return all(surely_valid(schema.get("items", ANY), one) for one in value)
     return True
+
+
+def _surely_valid_object(schema: JsonSchema, value: dict[str, Any]) -> bool:
+    properties = schema.get("properties", {})
+    if not all(name in value for name in schema.get("required", ())):
+        return False
+    is_open = schema.get("additionalProperties", True) is True
+    if not is_open and not value.keys() <= properties.keys():
+        return False
+    return all(surely_valid(properties[k], v) for k, v in value.items() if k in properties)
 
 
 _QUICK = frozenset(

@@ -4,8 +4,9 @@ What a model is shown: the schema of ``start_workflow`` and tools as one-line si
 Everything a model is not told it guesses, so each field says in a few words what models asked
 about it; every word costs tokens in each request. The schema is one flat task object and keeps to
 what OpenAI (strict off), Azure OpenAI, Anthropic, Gemini and Ollama all take: the root is an
-object, and there is no ``oneOf``, ``anyOf``, ``$ref``, ``$defs`` or object without properties. It
-is never used to refuse anything: arguments are taken raw and checked by :mod:`.check`.
+object, there is no ``oneOf``, ``anyOf``, ``$ref`` or ``$defs``, everything has a type, and every
+object names a member. It is never used to refuse anything: arguments are taken raw and checked by
+:mod:`.check`.
 """
 
 from __future__ import annotations
@@ -38,8 +39,10 @@ def start_workflow_schema(help_topics: Sequence[str] = ()) -> dict[str, Any]:
             "description": "default tool",
         },
         "tool": text,
-        "args": _described(
-            "object", "for tool; ${task_id.result.path} works in any value; $${ is a literal ${"
+        "args": _object_of(
+            "argument",
+            "for tool; values may hold ${task_id.result.path} or JMESPath "
+            "${length(a.result)}; $${ is a literal ${",
         ),
         "agent": text,
         "task": _described("string", "for sub_agent: self-contained instruction; may hold ${…}"),
@@ -49,7 +52,7 @@ def start_workflow_schema(help_topics: Sequence[str] = ()) -> dict[str, Any]:
         "when": _described(
             "string",
             "bare condition: a.result.ok == false and a.result.n > 3; per item with for_each. "
-            "False skips: result null",
+            "False or null skips: result null",
         ),
         "for_each": _described(
             "string",
@@ -66,7 +69,7 @@ def start_workflow_schema(help_topics: Sequence[str] = ()) -> dict[str, Any]:
     properties: dict[str, Any] = {
         "name": text,
         "context": _described("string", "facts for every sub-agent"),
-        "input": _described("object", "data, read as ${input.x}"),
+        "input": _object_of("x", "data, read as ${input.x}"),
         "tasks": {
             "type": "array",
             "items": {"type": "object", "properties": task, "required": ["id"]},
@@ -80,15 +83,17 @@ def start_workflow_schema(help_topics: Sequence[str] = ()) -> dict[str, Any]:
             "enum": list(help_topics),
             "description": "answers with the grammar, starts nothing",
         }
-    # Gemini refuses an object type without properties.
-    for name in ("args", "input"):
-        target = task if name == "args" else properties
-        del target[name]["type"]
     return {"type": "object", "properties": properties, "required": ["tasks"]}
 
 
 def _described(kind: str, description: str) -> dict[str, Any]:
     return {"type": kind, "description": description}
+
+
+def _object_of(name: str, description: str) -> dict[str, Any]:
+    """Describe an object whose members are free, which is no valid type without any for Gemini."""
+    member = {name: {"type": "string"}}
+    return {"type": "object", "properties": member, "description": description}
 
 
 def _strings(description: str) -> dict[str, Any]:
@@ -115,7 +120,11 @@ def _parameter(name: str, schema: JsonSchema, *, is_required: bool) -> str:
     text = f"{name}: {_shape(schema, 1)}"
     if is_required:
         return text
-    return f"{text} = {dumps(schema['default'])}" if "default" in schema else f"{name}?: {text[len(name) + 2 :]}"
+    return (
+        f"{text} = {dumps(schema['default'])}"
+        if "default" in schema
+        else f"{name}?: {text[len(name) + 2 :]}"
+    )
 
 
 def _shape(schema: JsonSchema, depth: int) -> str:

@@ -85,9 +85,9 @@ def parse_instant(text: str) -> datetime | None:
     day, clock, fraction, offset = found.groups()
     offset = "+00:00" if offset in "Zz" else offset
     try:
-        return datetime.fromisoformat(
-            f"{day}T{clock}{(fraction or '')[:7]}{offset}"
-        ).astimezone(UTC)
+        return datetime.fromisoformat(f"{day}T{clock}{(fraction or '')[:7]}{offset}").astimezone(
+            UTC
+        )
     except (ValueError, OverflowError):
         return None
 

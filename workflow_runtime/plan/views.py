@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-from . import templates
-from .draft import Draft, DraftTask
+from .draft_task import DraftTask
 from .expressions import ExpressionError
-from .model import bare
+from .grants import ToolGrant
 from .paths import Path, Segment
+from .reading import Reader, bare
 from .schemas import ANY, Absent, schema_of, walk
-from .templates import Expression, Whole
+from .templates import Expression
 from .types import JsonSchema
 
 _STRING: JsonSchema = {"type": "string"}
@@ -25,22 +26,38 @@ _WAITED: JsonSchema = {
     "additionalProperties": False,
 }
 
+
 class Views:
     """The schema of what each name in a plan's templates holds."""
 
-    def __init__(self, draft: Draft) -> None:
-        self._draft = draft
+    def __init__(
+        self,
+        tasks: Mapping[str, DraftTask],
+        given: Any,
+        tools: Mapping[str, ToolGrant],
+        reader: Reader,
+    ) -> None:
+        self._tasks = tasks
+        self._input = ANY if given is None else schema_of(given)
+        self._tools = tools
+        self._reader = reader
+        self._found: dict[Path, JsonSchema | Absent] = {}
         self._made: dict[str, JsonSchema] = {}
         self._items: dict[str, JsonSchema] = {}
         self._in_progress: set[str] = set()
 
     def schema(self, path: Path, task: DraftTask | None) -> JsonSchema | Absent:
         """Return the schema of what *path*, used in *task*, leads to, or why it cannot."""
-        return walk(self._root(path.head, task), self._aliased(path))
+        if path.head == "item":
+            return walk(self._root(path.head, task), path.segments)
+        found = self._found.get(path)
+        if found is None:
+            found = self._found[path] = walk(self._root(path.head, task), self._aliased(path))
+        return found
 
     def fields(self, name: str) -> tuple[str, ...]:
         """Return the names that stand behind a task's id."""
-        return tuple(self._view(self._draft.by_id[name])["properties"])
+        return tuple(self._view(self._tasks[name])["properties"])
 
     def of(self, expression: Expression, task: DraftTask | None) -> JsonSchema:
         """Return the schema of an expression's value; JMESPath's is unknown."""
@@ -57,9 +74,8 @@ class Views:
         if head == "item":
             return self._item(task) if task is not None else ANY
         if head == "input":
-            given = self._draft.raw.get("input")
-            return schema_of(given) if given is not None else ANY
-        target = self._draft.by_id.get(head)
+            return self._input
+        target = self._tasks.get(head)
         return ANY if target is None else self._view(target)
 
     def _view(self, task: DraftTask) -> JsonSchema:
@@ -87,7 +103,7 @@ class Views:
         if task.kind == "wait":
             return _WAITED
         tool = task.raw.get("tool")
-        grant = self._draft.grants.tools.get(tool) if isinstance(tool, str) else None
+        grant = self._tools.get(tool) if isinstance(tool, str) else None
         return ANY if grant is None or grant.output is None else grant.output
 
     def _envelope(self, task: DraftTask, result: JsonSchema) -> JsonSchema:
@@ -113,15 +129,12 @@ class Views:
     def _make_item(self, task: DraftTask) -> JsonSchema:
         each = task.raw.get("for_each")
         if isinstance(each, list):
-            found = walk(schema_of(each), (0,))
-            has_template = any(
-                templates.parse_text(one)[0] for one in each if isinstance(one, str) and "$" in one
-            )
-            return ANY if isinstance(found, Absent) or has_template else found
+            found = walk(schema_of(each, is_open=_is_template), (0,))
+            return ANY if isinstance(found, Absent) else found
         if not isinstance(each, str):
             return ANY
         try:
-            expression = templates.parse_expression(bare(each), self._draft.names)
+            expression = self._reader.expression(bare(each))
         except ExpressionError:
             return ANY
         found = self.of(expression, task)
@@ -130,7 +143,7 @@ class Views:
 
     def _aliased(self, path: Path) -> tuple[Segment, ...]:
         """Read ``report.result.text`` of a sub-agent as the text that it means."""
-        task = self._draft.by_id.get(path.head)
+        task = self._tasks.get(path.head)
         if task is not None and task.kind == "sub_agent" and path.segments[-1:] == ("text",):
             place = 2 if task.iterates else 1
             if len(path.segments) == place + 1 and path.segments[0] == "result":
@@ -138,9 +151,5 @@ class Views:
         return path.segments
 
 
-def whole_expression(value: Any, names: frozenset[str]) -> Expression | None:
-    """Return the expression that a string is, where it is exactly one."""
-    if not isinstance(value, str):
-        return None
-    template, problems = templates.parse_text(value, names)
-    return template.expression if isinstance(template, Whole) and not problems else None
+def _is_template(text: str) -> bool:
+    return "${" in text

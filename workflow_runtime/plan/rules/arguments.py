@@ -3,32 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
+from contextlib import suppress
 from typing import Any
 
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import SchemaError, ValidationError, best_match
+from jsonschema.exceptions import ValidationError, best_match
 
 from .. import templates
-from ..draft import Draft, DraftTask
-from ..encoding import dumps
-from ..problems import Problem, listed, move, nearest, pointer, quoted, replace
-from ..schemas import Absent, conflict, surely_valid, types_of, walk, written
+from ..draft import Draft
+from ..draft_task import DraftTask
+from ..problems import Problem, listed, move, nearest, quoted, replace
+from ..schemas import Absent, as_schema, conflict, types_of, walk, written
 from ..templates import Constant, Whole
 from ..types import JsonSchema, type_name
-from ..views import Views
+from ..validation import Parts, errors, is_valid
 
 _STRING: JsonSchema = {"type": "string"}
-# Errors of these keywords hold whatever a reference deeper inside turns out to be.
-_ABOUT_SHAPE = frozenset(
-    {"type", "required", "additionalProperties", "propertyNames", "minProperties", "maxProperties"}
-    | {"minItems", "maxItems"}
-)
 
 
 def arguments(draft: Draft) -> Iterator[Problem]:
     """The arguments of each tool task fit the tool's schema, as far as can be known."""
-    views = Views(draft)
     for task in draft.tasks:
         tool = task.raw.get("tool")
         grant = draft.grants.tools.get(tool) if isinstance(tool, str) else None
@@ -36,146 +29,112 @@ def arguments(draft: Draft) -> Iterator[Problem]:
         if task.kind != "tool" or grant is None or not grant.arguments:
             continue
         if args is None or isinstance(args, dict):
-            yield from _check(draft, views, task, args or {}, grant.arguments)
+            yield from _check(draft, task, args or {}, grant.arguments)
 
 
 def _check(
-    draft: Draft, views: Views, task: DraftTask, args: dict[str, Any], schema: JsonSchema
+    draft: Draft, task: DraftTask, args: dict[str, Any], schema: JsonSchema
 ) -> Iterator[Problem]:
-    holes = dict(_holes(args, (), draft.names))
-    if holes or not surely_valid(schema, args):
-        errors = [e for e in validator(schema).iter_errors(args) if not _is_open(e, holes)]
-        yield from _literal_problems(task, args, errors)
+    holes = dict(_holes(draft, args, ()))
+    yield from _literal_problems(task, errors(schema, args, holes))
     for place, template in holes.items():
-        yield from _reference_problem(draft, views, task, schema, place, template)
+        yield from _reference_problem(draft, task, schema, place, template)
 
 
-type _Parts = tuple[str | int, ...]
-
-
-def _holes(
-    value: Any, path: _Parts, names: frozenset[str]
-) -> Iterator[tuple[_Parts, templates.Template]]:
+def _holes(draft: Draft, value: Any, path: Parts) -> Iterator[tuple[Parts, templates.Template]]:
     """Yield where references stand in the arguments."""
     match value:
         case str() if "${" in value:
-            template, _ = templates.parse_text(value, names)
+            template, _ = draft.reader.text(value)
             if not isinstance(template, Constant) or "$${" in value:
                 yield path, template
         case list():
             for index, one in enumerate(value):
-                yield from _holes(one, (*path, index), names)
+                yield from _holes(draft, one, (*path, index))
         case dict():
             for key, one in value.items():
-                yield from _holes(one, (*path, key), names)
+                yield from _holes(draft, one, (*path, key))
 
 
-def _is_open(error: ValidationError, holes: Mapping[_Parts, Any]) -> bool:
-    """Whether a reference may still make this error go away."""
-    at = tuple(error.absolute_path)
-    if any(at[: len(hole)] == hole for hole in holes):
-        return True
-    inside = any(hole[: len(at)] == at for hole in holes)
-    return inside and error.validator not in _ABOUT_SHAPE
-
-
-@lru_cache(maxsize=512)
-def _validator(schema_text: str) -> Draft202012Validator:
-    from ..encoding import loads  # noqa: PLC0415  keeps the cache's key a plain string
-
-    return Draft202012Validator(loads(schema_text))
-
-
-def validator(schema: JsonSchema) -> Draft202012Validator:
-    """Return the (cached) validator of a schema."""
-    return _validator(dumps(schema))  # type: ignore[arg-type]
-
-
-def schema_error(schema: JsonSchema) -> str | None:
-    """Say why *schema* is not a JSON Schema, or return None."""
-    try:
-        Draft202012Validator.check_schema(schema)
-    except SchemaError as error:
-        return error.message
-    return None
-
-
-def _literal_problems(
-    task: DraftTask, args: dict[str, Any], errors: list[ValidationError]
-) -> Iterator[Problem]:
+def _literal_problems(task: DraftTask, found: list[ValidationError]) -> Iterator[Problem]:
     seen: set[tuple[str, str]] = set()
-    for error in errors:
-        for problem in _literal_problem(task, args, error, errors):
+    for error in found:
+        for problem in _literal_problem(task, error, found):
             if (problem.path, problem.message) not in seen:
                 seen.add((problem.path, problem.message))
                 yield problem
 
 
 def _literal_problem(
-    task: DraftTask, args: dict[str, Any], error: ValidationError, errors: list[ValidationError]
+    task: DraftTask, error: ValidationError, others: list[ValidationError]
 ) -> Iterator[Problem]:
     at = tuple(error.absolute_path)
     if error.validator == "required" and isinstance(error.instance, dict):
-        yield from _missing(task, args, at, error, errors)
+        yield from _missing(task, at, error, others)
     elif error.validator == "additionalProperties" and isinstance(error.instance, dict):
-        yield from _unknown(task, args, at, error)
+        yield from _unknown(task, at, error)
     else:
-        yield _wrong(task, args, at, error)
+        yield _wrong(task, at, error)
 
 
-def _where(task: DraftTask, args: Mapping[str, Any], at: _Parts) -> str:
-    return task.path("args", *at) if "args" in task.raw or at else task.path()
+def _where(task: DraftTask, at: Parts) -> str:
+    return task.path("args", *at) if isinstance(task.raw.get("args"), dict) else task.path()
+
+
+def _known(error: ValidationError) -> Mapping[str, Any]:
+    """Return the properties of the object that *error* is about."""
+    schema = error.schema
+    known = schema.get("properties", {}) if isinstance(schema, Mapping) else {}
+    return known if isinstance(known, Mapping) else {}
+
+
+def _members(error: ValidationError) -> dict[str, Any]:
+    """Return the object that *error* is about."""
+    return error.instance if isinstance(error.instance, dict) else {}
 
 
 def _missing(
-    task: DraftTask,
-    args: dict[str, Any],
-    at: _Parts,
-    error: ValidationError,
-    errors: list[ValidationError],
+    task: DraftTask, at: Parts, error: ValidationError, others: list[ValidationError]
 ) -> Iterator[Problem]:
-    spare = _spare(error, errors)
-    for name in error.validator_value:
-        if name in error.instance or nearest(str(name), spare):
+    spare = _spare(error, others)
+    known = _known(error)
+    wanted: list[str] = list(error.validator_value)  # type: ignore[arg-type]
+    for name in wanted:
+        if name in _members(error) or nearest(name, spare):
             continue  # the misspelt one is reported, with a fix that gives it this name
-        properties = error.schema.get("properties", {})
-        wanted = _wanted(properties.get(name, {}))
         message = f"tool {task.raw['tool']!r} needs the argument {_dotted((*at, name))!r}"
-        path = _where(task, args, at)
-        expected = f"{name}: {wanted}"
-        yield Problem("missing_argument", path, message, task.id, expected=expected)
+        expected = f"{name}: {_wanted(as_schema(known.get(name)))}"
+        yield Problem("missing_argument", _where(task, at), message, task.id, expected=expected)
 
 
-def _spare(error: ValidationError, errors: list[ValidationError]) -> list[str]:
+def _spare(error: ValidationError, others: list[ValidationError]) -> list[str]:
     """Return the unknown names at the place of *error*."""
-    at = list(error.absolute_path)
     has_extra = any(
-        e.validator == "additionalProperties" and list(e.absolute_path) == at for e in errors
+        other.validator == "additionalProperties" and other.absolute_path == error.absolute_path
+        for other in others
     )
-    known = error.schema.get("properties", {})
-    return [key for key in error.instance if key not in known] if has_extra else []
+    known = _known(error)
+    return [key for key in _members(error) if key not in known] if has_extra else []
 
 
-def _unknown(
-    task: DraftTask, args: dict[str, Any], at: _Parts, error: ValidationError
-) -> Iterator[Problem]:
-    known = list(error.schema.get("properties", {}))
-    free = [name for name in known if name not in error.instance]
-    taken: set[str] = set()
-    for name in [key for key in error.instance if key not in known]:
-        near = nearest(name, [one for one in free if one not in taken])
-        taken |= {near} if near else set()
+def _unknown(task: DraftTask, at: Parts, error: ValidationError) -> Iterator[Problem]:
+    known = _known(error)
+    free = [name for name in known if name not in _members(error)]
+    needed = as_schema(error.schema).get("required", ())
+    free.sort(key=lambda name: name not in needed)
+    for name in [key for key in _members(error) if key not in known]:
+        near = nearest(name, free)
+        if near is not None:
+            free.remove(near)
         hint = f"; did you mean {near!r}?" if near else ""
         message = f"tool {task.raw['tool']!r} has no argument {quoted(_dotted((*at, name)))}{hint}"
-        path = _where(task, args, (*at, name))
-        fix = move(path, _where(task, args, (*at, near))) if near else None
+        path = _where(task, (*at, name))
+        fix = move(path, _where(task, (*at, near))) if near else None
         expected = f"the arguments are {listed(known)}"
         yield Problem("unknown_argument", path, message, task.id, fix=fix, expected=expected)
 
 
-def _wrong(
-    task: DraftTask, args: dict[str, Any], at: _Parts, error: ValidationError
-) -> Problem:
+def _wrong(task: DraftTask, at: Parts, error: ValidationError) -> Problem:
     deepest = best_match([error]) if error.context else error
     wanted = _wanted(error.schema) if isinstance(error.schema, Mapping) else "another value"
     found = type_name(error.instance)
@@ -185,8 +144,8 @@ def _wrong(
     if deepest is not error and deepest is not None:
         message += f" ({deepest.message[:120]})"
     right = _coerced(error)
-    fix = replace(_where(task, args, at), right) if right is not None else None
-    path = _where(task, args, at)
+    fix = replace(_where(task, at), right) if right is not None else None
+    path = _where(task, at)
     return Problem("invalid_argument", path, message, task.id, fix=fix, expected=wanted)
 
 
@@ -198,7 +157,7 @@ def _coerced(error: ValidationError) -> Any:
     types = types_of(schema) or frozenset()
     options = schema.get("enum")
     candidates: list[Any] = []
-    if isinstance(value, str) and len(value) < 32:  # noqa: PLR2004
+    if isinstance(value, str) and len(value) < 32:
         candidates += _from_text(value, types)
         if isinstance(options, list):
             near = nearest(value, [one for one in options if isinstance(one, str)])
@@ -207,20 +166,20 @@ def _coerced(error: ValidationError) -> Any:
         candidates.append(str(value))
     if "array" in types and not isinstance(value, list | dict | None):
         candidates.append([value])
-    return next((one for one in candidates if validator(schema).is_valid(one)), None)
+    return next((one for one in candidates if is_valid(schema, one)), None)
 
 
 def _from_text(text: str, types: frozenset[str]) -> Iterator[Any]:
     if types & {"integer", "number"} and text.isascii():
-        try:
-            yield int(text)
-        except ValueError:
-            try:
-                yield float(text)
-            except ValueError:
-                pass
+        yield from _number(text)
     if "boolean" in types and text.lower() in {"true", "false"}:
         yield text.lower() == "true"
+
+
+def _number(text: str) -> Iterator[int | float]:
+    for kind in (int, float):
+        with suppress(ValueError):
+            yield kind(text)
 
 
 def _wanted(schema: JsonSchema) -> str:
@@ -241,17 +200,16 @@ def _wanted(schema: JsonSchema) -> str:
     return words
 
 
-def _dotted(parts: _Parts) -> str:
+def _dotted(parts: Parts) -> str:
     text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in parts)
     return text.removeprefix(".")
 
 
 def _reference_problem(
     draft: Draft,
-    views: Views,
     task: DraftTask,
     schema: JsonSchema,
-    place: _Parts,
+    place: Parts,
     template: templates.Template,
 ) -> Iterator[Problem]:
     wanted = walk(schema, place)
@@ -259,7 +217,7 @@ def _reference_problem(
         return  # the argument itself is unknown, which is said already
     given = _STRING
     if isinstance(template, Whole):
-        given = views.of(template.expression, task)
+        given = draft.views.of(template.expression, task)
     reason = conflict(given, wanted)
     if reason is not None:
         text = _at(task.raw["args"], place)
@@ -269,10 +227,7 @@ def _reference_problem(
         yield Problem("mismatched_reference", path, message, task.id, expected=expected)
 
 
-def _at(value: Any, parts: _Parts) -> Any:
+def _at(value: Any, parts: Parts) -> Any:
     for part in parts:
         value = value[part]
     return value
-
-
-__all__ = ["arguments", "pointer", "schema_error", "validator"]

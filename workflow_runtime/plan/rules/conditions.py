@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from .. import templates
-from ..draft import Draft, DraftTask
+from ..draft import Draft
+from ..draft_task import DraftTask
 from ..expressions import ExpressionError
-from ..model import bare
 from ..problems import Problem, nearest, quoted, replace
+from ..reading import bare, scan
 from ..schemas import types_of, written
 from ..templates import Constant, Expression, Whole
 from ..types import type_name
-from ..views import Views
 from .references import check_path, right_source
 
 _OPERATORS = {"==": "equals", "eq": "equals", "equal": "equals", "is": "equals"} | {
@@ -24,7 +23,6 @@ _SHAPE = "a.result.ok == true, or {ref, operator, value}"
 
 def conditions(draft: Draft) -> Iterator[Problem]:
     """Each ``when`` is a bare expression, or ``{ref, operator, value}``."""
-    views = Views(draft)
     for task in draft.tasks:
         given = task.raw.get("when")
         path = task.path("when")
@@ -32,9 +30,9 @@ def conditions(draft: Draft) -> Iterator[Problem]:
             case None:
                 continue
             case str():
-                yield from _expression(draft, views, task, given, path)
+                yield from _expression(draft, task, given, path)
             case dict():
-                yield from _object(draft, views, task, given)
+                yield from _object(draft, task, given)
             case bool():
                 message = "when is a condition on results; a fixed true or false says nothing"
                 yield Problem("invalid_condition", path, message, task.id, expected=_SHAPE)
@@ -43,27 +41,28 @@ def conditions(draft: Draft) -> Iterator[Problem]:
                 yield Problem("invalid_condition", path, message, task.id, expected=_SHAPE)
 
 
-def _expression(
-    draft: Draft, views: Views, task: DraftTask, text: str, path: str
-) -> Iterator[Problem]:
+def _expression(draft: Draft, task: DraftTask, text: str, path: str) -> Iterator[Problem]:
     source = bare(text)
     if "${" in source:
         yield _braces(draft, task, text, path)
         return
     try:
-        expression = templates.parse_expression(source, draft.names)
+        expression = draft.reader.expression(source)
     except ExpressionError as error:
         fix = replace(path, error.fix) if error.fix is not None else None
         yield Problem(error.code, path, str(error), task.id, fix, _SHAPE)
         return
-    yield from _paths(draft, views, task, expression, path)
+    yield from _paths(draft, task, expression, path)
+    types = types_of(draft.views.of(expression, task))
+    if types and not types & {"boolean", "null"}:
+        message = f"a condition gives true or false, and {quoted(source)} gives {written(types)}"
+        expected = f"a comparison, such as {source} == …"
+        yield Problem("invalid_condition", path, message, task.id, expected=expected)
 
 
-def _paths(
-    draft: Draft, views: Views, task: DraftTask, expression: Expression, path: str
-) -> Iterator[Problem]:
+def _paths(draft: Draft, task: DraftTask, expression: Expression, path: str) -> Iterator[Problem]:
     for one in expression.paths:
-        found = check_path(draft, views, task, one)
+        found = check_path(draft, task, one, has_item=task.iterates)
         if found is None:
             continue
         right = right_source(expression, one, found)
@@ -74,8 +73,8 @@ def _paths(
 
 def _braces(draft: Draft, task: DraftTask, text: str, path: str) -> Problem:
     """Braces around a part of the condition: give the bare form where it can be read."""
-    pieces = []
-    for start, end, piece in templates.scan(text, draft.names):
+    pieces: list[str] = []
+    for start, end, piece in scan(text, draft.names):
         inner = piece.source if isinstance(piece, Expression) else text[start:end]
         in_quotes = "".join(pieces).count("'") % 2 or "".join(pieces).count('"') % 2
         if isinstance(piece, Expression) and in_quotes:
@@ -84,7 +83,7 @@ def _braces(draft: Draft, task: DraftTask, text: str, path: str) -> Problem:
         pieces.append(inner)
     candidate = "".join(pieces).strip()
     try:
-        templates.parse_expression(candidate, draft.names)
+        draft.reader.expression(candidate)
     except ExpressionError:
         message = "a condition is written bare, without ${ }"
         return Problem("invalid_condition", path, message, task.id, expected=_SHAPE)
@@ -92,9 +91,7 @@ def _braces(draft: Draft, task: DraftTask, text: str, path: str) -> Problem:
     return Problem("invalid_condition", path, message, task.id, fix=replace(path, candidate))
 
 
-def _object(
-    draft: Draft, views: Views, task: DraftTask, given: dict[str, Any]
-) -> Iterator[Problem]:
+def _object(draft: Draft, task: DraftTask, given: dict[str, Any]) -> Iterator[Problem]:
     for key in given.keys() - {"ref", "operator", "value"}:
         message = f"a condition has ref, operator and value, and no {quoted(key)}"
         yield Problem("unknown_field", task.path("when", key), message, task.id, expected=_SHAPE)
@@ -104,7 +101,7 @@ def _object(
         message = "a condition needs 'ref', the value that is compared"
         yield Problem("invalid_condition", path, message, task.id, expected=_SHAPE)
     else:
-        yield from _expression_of_ref(draft, views, task, ref)
+        yield from _expression_of_ref(draft, task, ref)
     operator = given.get("operator", "equals")
     if operator not in ("equals", "not_equals"):
         path = task.path("when", "operator")
@@ -122,17 +119,15 @@ def _object(
         yield Problem("invalid_condition", path, message, task.id, expected="text, number, …")
 
 
-def _expression_of_ref(
-    draft: Draft, views: Views, task: DraftTask, ref: str
-) -> Iterator[Problem]:
+def _expression_of_ref(draft: Draft, task: DraftTask, ref: str) -> Iterator[Problem]:
     path = task.path("when", "ref")
     try:
-        expression = templates.parse_expression(bare(ref), draft.names)
+        expression = draft.reader.expression(bare(ref))
     except ExpressionError as error:
         fix = replace(path, f"${{{error.fix}}}") if error.fix is not None else None
         yield Problem(error.code, path, str(error), task.id, fix, "${a.result.ok}")
         return
-    for problem in _paths(draft, views, task, expression, path):
+    for problem in _paths(draft, task, expression, path):
         if problem.fix is not None:
             fix = replace(path, f"${{{problem.fix[0]['value']}}}")
             problem = Problem(problem.code, path, problem.message, problem.task, fix)  # noqa: PLW2901
@@ -141,7 +136,6 @@ def _expression_of_ref(
 
 def collections(draft: Draft) -> Iterator[Problem]:
     """Each ``for_each`` is one reference or expression to an array, or an array."""
-    views = Views(draft)
     for task in draft.tasks:
         given = task.raw.get("for_each")
         path = task.path("for_each")
@@ -153,7 +147,7 @@ def collections(draft: Draft) -> Iterator[Problem]:
             message = f"for_each is one reference to an array, not {type_name(given)}"
             yield Problem("invalid_for_each", path, message, task.id, expected="${a.result}")
         else:
-            yield from _for_each(draft, views, task, given, path)
+            yield from _for_each(draft, task, given, path)
 
 
 def _items(draft: Draft, task: DraftTask, given: list[Any], path: str) -> Iterator[Problem]:
@@ -163,14 +157,12 @@ def _items(draft: Draft, task: DraftTask, given: list[Any], path: str) -> Iterat
         yield Problem("too_many_items", path, message, task.id, expected=f"at most {limit} items")
 
 
-def _for_each(
-    draft: Draft, views: Views, task: DraftTask, given: str, path: str
-) -> Iterator[Problem]:
-    template, problems = templates.parse_text(given, draft.names)
+def _for_each(draft: Draft, task: DraftTask, given: str, path: str) -> Iterator[Problem]:
+    template, problems = draft.reader.text(given)
     if problems:
         return  # said by the rule on syntax
     if isinstance(template, Whole):
-        types = types_of(views.of(template.expression, task))
+        types = types_of(draft.views.of(template.expression, task))
         if types and "array" not in types:
             message = f"for_each wants an array, and {given} gives {written(types - {'null'})}"
             expected = "a reference to an array"
@@ -186,7 +178,7 @@ def _for_each(
 def _bare_for_each(draft: Draft, task: DraftTask, given: str, path: str) -> Problem:
     message = "for_each is one reference, written ${…}"
     try:
-        expression = templates.parse_expression(given.strip(), draft.names)
+        expression = draft.reader.expression(given.strip())
     except ExpressionError:
         return Problem("invalid_for_each", path, message, task.id, expected="${a.result}")
     is_known = bool(expression.heads) and expression.heads <= draft.names | {"input"}

@@ -7,15 +7,20 @@ from collections.abc import Iterator
 from typing import Any
 
 from .. import templates
-from ..draft import Draft, DraftTask
+from ..draft import Draft
+from ..draft_task import DraftTask
 from ..expressions import ExpressionError
 from ..graph import find_cycles
-from ..model import RESERVED_IDS, bare
+from ..model import RESERVED_IDS
+from ..paths import match_path
 from ..problems import Operation, Problem, listed, nearest, pointer, quoted, remove, replace
+from ..reading import bare
 from ..types import type_name
+from .references import places
 
 _ID = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}", re.ASCII)
 _MAX_ID = 64
+_IN_BRACES = re.compile(r"\$\{[^}]*\}|\{\{[^}]*\}\}")
 
 
 def ids(draft: Draft) -> Iterator[Problem]:
@@ -32,7 +37,9 @@ def ids(draft: Draft) -> Iterator[Problem]:
             message = f"the id {given!r} is a reserved word"
             yield _renamed(draft, task, "reserved_id", message, f"{given}_task")
         elif not _ID.fullmatch(given):
-            message = f"the id {quoted(given)} must be letters, digits and _, at most 64, not first a digit"
+            message = (
+                f"the id {quoted(given)} must be letters, digits and _, at most 64, no digit first"
+            )
             yield _renamed(draft, task, "invalid_id", message, given)
 
 
@@ -55,16 +62,32 @@ def _renamed(draft: Draft, task: DraftTask, code: str, message: str, wanted: str
 
 
 def _follow(draft: Draft, old: str, new: str) -> Iterator[Operation]:
+    """Give those who wait for *old*, or read it, its new name."""
     for task in draft.tasks:
         waits = task.raw.get("depends_on")
         for place, name in enumerate(waits if isinstance(waits, list) else ()):
             if name == old:
                 yield from replace(task.path("depends_on", place), new)
+        when = task.raw.get("when")
+        if isinstance(when, str) and (text := _renamed_in(when, old, new)) != when:
+            yield from replace(task.path("when"), text)
+    for spot in places(draft):
+        text = _IN_BRACES.sub(lambda found: _renamed_in(found[0], old, new), spot.text)
+        if text != spot.text:
+            yield from replace(spot.path, text)
+
+
+def _renamed_in(text: str, old: str, new: str) -> str:
+    """Rename *old* wherever it is the head of a path."""
+    head = rf"(?<![\w.'\"-]){re.escape(old)}(?=\s*[.\[}}]|\s*$)" if old else r"(?!)"
+    return re.sub(head, new, text)
 
 
 def _free(draft: Draft, wanted: str, task: DraftTask) -> str:
     """Return a valid id near *wanted* that no other task has."""
-    base = re.sub(r"[^A-Za-z0-9_]+", "_", wanted, flags=re.ASCII)[: _MAX_ID - 4].strip("_") or "task"
+    base = (
+        re.sub(r"[^A-Za-z0-9_]+", "_", wanted, flags=re.ASCII)[: _MAX_ID - 4].strip("_") or "task"
+    )
     base = f"t_{base}" if base[0].isdigit() else base
     taken = {one.id.lower() for one in draft.tasks if one.id and one is not task} | RESERVED_IDS
     taken |= {f"{t.raw.get('tool')}" for t in draft.tasks[: task.index] if t.id is None}
@@ -118,11 +141,17 @@ def _each_dependency(draft: Draft, task: DraftTask, given: list[Any]) -> Iterato
             message = f"depends_on holds ids, not {type_name(name)}"
             yield Problem("wrong_type", path, message, task.id, expected="the id of a task")
         elif name not in draft.names:
-            near = nearest(name, draft.names - {task.id or ""})
+            near = _head(draft, name) or nearest(name, draft.names - {task.id or ""})
             message = f"no task is called {quoted(name)}"
             fix = replace(path, near) if near else None
             expected = f"one of {listed(draft.names - {task.id or ''})}"
             yield Problem("unknown_dependency", path, message, task.id, fix=fix, expected=expected)
+
+
+def _head(draft: Draft, text: str) -> str | None:
+    """Return the task that a reference in the place of an id names."""
+    found = match_path(text.removeprefix("${").lstrip())
+    return found[0].head if found and found[0].head in draft.names else None
 
 
 def cycles(draft: Draft) -> Iterator[Problem]:
@@ -139,30 +168,30 @@ def _heads(draft: Draft, task: DraftTask) -> list[str]:
     waits = task.raw.get("depends_on")
     heads = [name for name in waits if isinstance(name, str)] if isinstance(waits, list) else []
     for field in ("args", "task", "for_each", "until"):
-        heads += _template_heads(task.raw.get(field), draft.names)
-    heads += _condition_heads(task.raw.get("when"), draft.names)
+        heads += _template_heads(draft, task.raw.get(field))
+    heads += _condition_heads(draft, task.raw.get("when"))
     return [head for head in dict.fromkeys(heads) if head in draft.names and head != task.id]
 
 
-def _template_heads(value: Any, names: frozenset[str]) -> Iterator[str]:
+def _template_heads(draft: Draft, value: Any) -> Iterator[str]:
     match value:
         case str() if "${" in value:
-            for expression in templates.expressions(templates.parse_text(value, names)[0]):
+            for expression in templates.expressions(draft.reader.text(value)[0]):
                 yield from (path.head for path in expression.paths)
         case list():
             for one in value:
-                yield from _template_heads(one, names)
+                yield from _template_heads(draft, one)
         case dict():
             for one in value.values():
-                yield from _template_heads(one, names)
+                yield from _template_heads(draft, one)
 
 
-def _condition_heads(value: Any, names: frozenset[str]) -> Iterator[str]:
+def _condition_heads(draft: Draft, value: Any) -> Iterator[str]:
     text = value.get("ref") if isinstance(value, dict) else value
     if not isinstance(text, str):
         return
     try:
-        expression = templates.parse_expression(bare(text), names)
+        expression = draft.reader.expression(bare(text))
     except ExpressionError:
         return
     yield from (path.head for path in expression.paths)

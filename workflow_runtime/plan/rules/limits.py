@@ -21,6 +21,8 @@ def counts(draft: Draft) -> Iterator[Problem]:
             each = task.raw.get("for_each")
             runs += len(each) if isinstance(each, list) else 0 if each is not None else 1
     if runs > limits.max_agent_runs:
-        message = f"the plan runs sub-agents {runs} times; max_agent_runs is {limits.max_agent_runs}"
+        message = (
+            f"the plan runs sub-agents {runs} times; max_agent_runs is {limits.max_agent_runs}"
+        )
         expected = f"at most {limits.max_agent_runs} runs"
         yield Problem("too_many_agent_runs", pointer("tasks"), message, expected=expected)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from .. import templates
-from ..draft import Draft, DraftTask
+from ..draft import Draft
+from ..draft_task import DraftTask
 from ..paths import Path, spell
 from ..problems import Problem, listed, nearest, pointer, replace
+from ..reading import repair, scan
 from ..schemas import ANY, Absent
-from ..templates import Expression, repair
-from ..views import Views
+from ..templates import Constant, Expression, Template
 
 # What models write for the fields of a task's view.
 _VIEW_WORDS = {
@@ -30,6 +32,7 @@ class Place:
     path: str
     text: str
     task: DraftTask | None
+    has_item: bool = False
 
 
 def places(draft: Draft) -> Iterator[Place]:
@@ -37,28 +40,30 @@ def places(draft: Draft) -> Iterator[Place]:
     for task in draft.tasks:
         for name in ("args", "task", "until", "for_each"):
             if name in task.raw:
-                yield from _strings(task.raw[name], task.path(name), task)
+                where = Place(task.path(name), "", task, task.iterates and name != "for_each")
+                yield from _strings(task.raw[name], where.path, where)
     if "output" in draft.raw:
-        yield from _strings(draft.raw["output"], pointer("output"), None)
+        where = Place(pointer("output"), "", None)
+        yield from _strings(draft.raw["output"], where.path, where)
 
 
-def _strings(value: Any, path: str, task: DraftTask | None) -> Iterator[Place]:
+def _strings(value: Any, path: str, where: Place) -> Iterator[Place]:
     match value:
         case str():
             if "$" in value or "{{" in value:
-                yield Place(path, value, task)
+                yield Place(path, value, where.task, where.has_item)
         case list():
             for index, one in enumerate(value):
-                yield from _strings(one, f"{path}/{index}", task)
+                yield from _strings(one, f"{path}/{index}", where)
         case dict():
             for key, one in value.items():
-                yield from _strings(one, path + pointer(key), task)
+                yield from _strings(one, path + pointer(key), where)
 
 
 def syntax(draft: Draft) -> Iterator[Problem]:
     """Each ``${…}`` can be read."""
     for place in places(draft):
-        _, problems = templates.parse_text(place.text, draft.names)
+        _, problems = draft.reader.text(place.text)
         right = repair(place.text, problems)
         for problem in problems:
             fix = replace(place.path, right) if problem.right is not None else None
@@ -69,54 +74,64 @@ def syntax(draft: Draft) -> Iterator[Problem]:
 
 def known_names(draft: Draft) -> Iterator[Problem]:
     """Each reference leads from a known name to a field that can be there."""
-    views = Views(draft)
     for place in places(draft):
-        template, problems = templates.parse_text(place.text, draft.names)
-        if problems:
-            continue
-        for expression in templates.expressions(template):
-            yield from check_expression(draft, views, place, expression)
+        template, problems = draft.reader.text(place.text)
+        if not problems and not isinstance(template, Constant):
+            yield from _check_place(draft, place, template)
 
 
-def check_expression(
-    draft: Draft, views: Views, place: Place, expression: Expression
-) -> Iterator[Problem]:
-    """Check every path that an expression reads."""
-    for path in expression.paths:
-        found = check_path(draft, views, place.task, path)
-        if found is not None:
-            new = _put_right(place.text, expression, path, found, draft.names)
-            fix = replace(place.path, new) if new is not None else None
-            name = place.task.id if place.task else None
-            yield Problem(found.code, place.path, found.message, name, fix, found.expected)
+def _check_place(draft: Draft, place: Place, template: Template) -> Iterator[Problem]:
+    """Check every path in a string; what can be put right is, all at once, in each fix."""
+    found: list[BadPath] = []
+    right: dict[str, str] = {}
+    for expression in templates.expressions(template):
+        for path in expression.paths:
+            bad = check_path(draft, place.task, path, has_item=place.has_item)
+            if bad is None:
+                continue
+            found.append(bad)
+            old = right.get(expression.source, expression.source)
+            new = (
+                f"${expression.source}"
+                if bad.is_literal
+                else right_source(expression, path, bad, old)
+            )
+            right |= {expression.source: new} if new is not None else {}
+    text = _put_right(place.text, right, draft.names)
+    name = place.task.id if place.task else None
+    for bad in dict.fromkeys(found):
+        fix = replace(place.path, text) if bad.right is not None or bad.is_literal else None
+        yield Problem(bad.code, place.path, bad.message, name, fix, bad.expected)
 
 
-def _put_right(
-    text: str, expression: Expression, path: Path, found: BadPath, names: frozenset[str]
-) -> str | None:
-    """Return *text* with the right spelling wherever the expression stands in it."""
-    if found.is_literal:
-        new = f"$${{{expression.source}}}"
-    else:
-        source = right_source(expression, path, found)
-        if source is None:
-            return None
-        new = f"${{{source}}}"
-    pieces = [
-        new if isinstance(piece, Expression) and piece.source == expression.source else text[a:b]
-        for a, b, piece in templates.scan(text, names)
-    ]
+def _put_right(text: str, right: dict[str, str], names: frozenset[str]) -> str:
+    """Return *text* with other expressions in the place of those that are wrong.
+
+    One that is meant as text stands in *right* with a ``$`` before it.
+    """
+    pieces = []
+    for start, end, piece in scan(text, names):
+        new = right.get(piece.source) if isinstance(piece, Expression) else None
+        if new is not None and new.startswith("$"):
+            pieces.append(f"$${{{new[1:]}}}")
+        else:
+            pieces.append(text[start:end] if new is None else f"${{{new}}}")
     return "".join(pieces)
 
 
-def right_source(expression: Expression, path: Path, found: BadPath) -> str | None:
-    """Return the expression's text with the right path in it."""
+def right_source(
+    expression: Expression, path: Path, found: BadPath, source: str | None = None
+) -> str | None:
+    """Return the expression's text with the right path in it.
+
+    *source* is its text with paths put right before.
+    """
     if found.right is None:
         return None
     if isinstance(expression.body, Path):
         return found.right
-    old = str(path)
-    return expression.source.replace(old, found.right) if old in expression.source else None
+    whole = re.compile(rf"(?<![\w.\]]){re.escape(str(path))}(?![\w\[]|\.\w)")
+    return whole.sub(lambda _: str(found.right), source or expression.source)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,6 +139,7 @@ class BadPath:
     """A path that cannot be right; ``right`` is what should stand there, where certain.
 
     ``is_literal``: most likely no reference was meant at all.
+
     """
 
     code: str
@@ -133,23 +149,30 @@ class BadPath:
     is_literal: bool = False
 
 
-def check_path(draft: Draft, views: Views, task: DraftTask | None, path: Path) -> BadPath | None:
-    """Say what is wrong with one path used in *task* (None: in ``output``), if anything is."""
+def check_path(
+    draft: Draft, task: DraftTask | None, path: Path, *, has_item: bool
+) -> BadPath | None:
+    """Say what is wrong with one path used in *task* (None: in ``output``), if anything is.
+
+    *has_item*: whether ``item`` and ``index`` have values in this place.
+    """
     head = path.head
     if head in draft.names:
         if task is not None and head == task.id:
             message = f"task {head!r} cannot read its own result"
             return BadPath(code="cycle", message=message, expected="another task's result")
-        return _check_view(draft, views, task, path)
-    if head in {"item", "index"} and (task is None or not task.iterates):
+        return _check_view(draft, task, path)
+    if head in {"item", "index"} and not has_item:
         where = "output" if task is None else f"task {task.label!r}"
+        where = f"the for_each of {where}" if task is not None and task.iterates else where
         message = f"{head!r} has a value only in a task with for_each, not in {where}"
         expected = "for_each on this task, or another name"
         return BadPath(code="item_outside_for_each", message=message, expected=expected)
-    if head == "input" and "input" not in draft.raw:
-        return None  # the caller may give one
+    if head == "input" and path.segments and draft.raw.get("input") is None:
+        message = f"${{{path}}} has no value: the plan has no 'input'"
+        return BadPath(code="unknown_reference", message=message, expected="an input in the plan")
     if head in _CONSTANTS:
-        return _check_schema(views, task, path)
+        return _check_schema(draft, task, path)
     return _unknown_name(draft, task, path)
 
 
@@ -167,47 +190,44 @@ def _unknown_name(draft: Draft, task: DraftTask | None, path: Path) -> BadPath:
     if near is None and not path.segments:
         message += f". If it is meant as text, write $${{{path}}}"
         return BadPath(code=code, message=message, is_literal=True)
-    right = str(Path(near, path.segments)) if near else None
-    return BadPath(code=code, message=message, right=right, expected=f"one of {listed(known)}")
+    corrected = str(Path(near, path.segments)) if near else None
+    expected = f"one of {listed(known)}"
+    return BadPath(code=code, message=message, right=corrected, expected=expected)
 
 
-def _check_view(
-    draft: Draft, views: Views, task: DraftTask | None, path: Path
-) -> BadPath | None:
+def _check_view(draft: Draft, task: DraftTask | None, path: Path) -> BadPath | None:
     if not path.segments:
         message = f"${{{path}}} names a task; its result is ${{{path}.result}}"
         return BadPath(code="incomplete_reference", message=message, right=f"{path}.result")
-    fields = views.fields(path.head)
+    fields = draft.views.fields(path.head)
     if path.segments[0] in fields:
-        return _check_schema(views, task, path)
+        return _check_schema(draft, task, path)
     message = f"${{{path}}}: a task has {', '.join(fields)}, and no {path.segments[0]!r}"
     return BadPath(
         code="impossible_reference",
         message=message,
-        right=_view_candidate(draft, views, task, path),
+        right=_view_candidate(draft, task, path),
         expected=f"${{{path.head}.result…}}",
     )
 
 
-def _view_candidate(
-    draft: Draft, views: Views, task: DraftTask | None, path: Path
-) -> str | None:
+def _view_candidate(draft: Draft, task: DraftTask | None, path: Path) -> str | None:
     """Guess what was meant by a path whose first key no view has."""
     inside = Path(path.head, ("result", *path.segments))
     word = _VIEW_WORDS.get(str(path.segments[0]).lower())
     renamed = Path(path.head, (word, *path.segments[1:])) if word else None
-    is_declared = views.schema(Path(path.head, ("result",)), task) not in (ANY, {})
+    is_declared = draft.views.schema(Path(path.head, ("result",)), task) not in (ANY, {})
     order = [inside, renamed] if is_declared else [renamed, inside]
     for candidate in order:
-        if candidate is None or isinstance(views.schema(candidate, task), Absent):
+        if candidate is None or isinstance(draft.views.schema(candidate, task), Absent):
             continue
-        if check_path(draft, views, task, candidate) is None:
+        if check_path(draft, task, candidate, has_item=False) is None:
             return str(candidate)
     return None
 
 
-def _check_schema(views: Views, task: DraftTask | None, path: Path) -> BadPath | None:
-    found = views.schema(path, task)
+def _check_schema(draft: Draft, task: DraftTask | None, path: Path) -> BadPath | None:
+    found = draft.views.schema(path, task)
     if not isinstance(found, Absent):
         return None
     done = len(found.at)
@@ -215,7 +235,7 @@ def _check_schema(views: Views, task: DraftTask | None, path: Path) -> BadPath |
     right = None
     if near is not None:
         candidate = Path(path.head, (*path.segments[:done], near, *path.segments[done + 1 :]))
-        right = None if isinstance(views.schema(candidate, task), Absent) else str(candidate)
+        right = None if isinstance(draft.views.schema(candidate, task), Absent) else str(candidate)
     where = path.head + "".join(map(spell, found.at))
     return BadPath(
         code="impossible_reference",
@@ -228,37 +248,32 @@ def _check_schema(views: Views, task: DraftTask | None, path: Path) -> BadPath |
 def keys(draft: Draft) -> Iterator[Problem]:
     """No object key holds a reference."""
     for task in draft.tasks:
-        yield from _keys(task.raw.get("args"), task.path("args"), task.id, draft.names)
-    yield from _keys(draft.raw.get("output"), pointer("output"), None, draft.names)
+        for name in ("args", "for_each"):
+            yield from _keys(draft, task.raw.get(name), task.path(name), task.id)
+    yield from _keys(draft, draft.raw.get("output"), pointer("output"), None)
 
 
-def _keys(value: Any, path: str, task: str | None, names: frozenset[str]) -> Iterator[Problem]:
+def _keys(draft: Draft, value: Any, path: str, task: str | None) -> Iterator[Problem]:
     if isinstance(value, dict):
         for key, one in value.items():
             here = path + pointer(key)
-            if "${" in key and any(templates.expressions(templates.parse_text(key, names)[0])):
+            if "${" in key and any(templates.expressions(draft.reader.text(key)[0])):
                 message = "a key is never a template; put the value into an array of pairs"
                 yield Problem("template_in_key", here, message, task, expected="a fixed key")
-            yield from _keys(one, here, task, names)
+            yield from _keys(draft, one, here, task)
     elif isinstance(value, list):
         for index, one in enumerate(value):
-            yield from _keys(one, f"{path}/{index}", task, names)
+            yield from _keys(draft, one, f"{path}/{index}", task)
 
 
 def constants(draft: Draft) -> Iterator[Problem]:
-    """``name``, ``context`` and ``duration`` take no references."""
-    checked: list[tuple[Any, str, str | None]] = [
-        (draft.raw.get("name"), pointer("name"), None),
-        (draft.raw.get("context"), pointer("context"), None),
-    ]
-    checked += [(t.raw.get("duration"), t.path("duration"), t.id) for t in draft.tasks]
+    """``name`` and ``context`` take no references; other ``${…}`` in them is text."""
     known = draft.names | {"item", "input"}
-    for value, path, task in checked:
+    for name in ("name", "context"):
+        value = draft.raw.get(name)
         if not isinstance(value, str) or "${" not in value:
             continue
-        found = templates.expressions(templates.parse_text(value, draft.names)[0])
+        found = templates.expressions(draft.reader.text(value)[0])
         if any(expression.heads & known for expression in found):
-            name = path.rsplit("/", 1)[-1]
             message = f"{name} takes no references; args, task, until, for_each and output do"
-            expected = "a duration such as PT30S" if name == "duration" else "fixed text"
-            yield Problem("template_not_allowed", path, message, task, expected=expected)
+            yield Problem("template_not_allowed", pointer(name), message, expected="fixed text")

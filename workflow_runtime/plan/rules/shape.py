@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ..draft import COMMON_FIELDS, OWN_FIELDS, PLAN_FIELDS, Draft, DraftTask, fields_of
-from ..problems import Problem, listed, move, nearest, pointer, quoted, remove, replace
+from ..draft import PLAN_FIELDS, Draft
+from ..draft_task import OWN_FIELDS, DraftTask, fields_of
+from ..problems import Operation, Problem, listed, move, nearest, pointer, quoted, remove, replace
 from ..times import suggest_duration
 from ..types import type_name
 
@@ -22,7 +23,8 @@ _SYNONYMS = {
     "needs": "depends_on", "after": "depends_on", "requires": "depends_on",
     "if": "when", "condition": "when", "foreach": "for_each", "loop": "for_each",
     "items": "for_each", "map": "for_each", "max_parallel": "concurrency",
-    "max_parallelism": "concurrency", "parallelism": "concurrency", "max_concurrency": "concurrency",
+    "max_parallelism": "concurrency", "parallelism": "concurrency",
+    "max_concurrency": "concurrency",
     "onerror": "on_error", "on_failure": "on_error", "kind": "type",
 }  # fmt: skip
 _SYNONYMS_OF = {
@@ -78,7 +80,8 @@ def plan_fields(draft: Draft) -> Iterator[Problem]:
         what = "missing" if tasks is None else f"{type_name(tasks)}"
         code = "missing_field" if "tasks" not in raw else "wrong_type"
         message = f"tasks must be an array of tasks, and is {what}"
-        yield Problem(code, pointer("tasks"), message, expected='[{"id": "a", "tool": "…"}]')
+        expected = '[{"id": "a", "tool": "…"}]'
+        yield Problem(code, pointer("tasks"), message, fix=_as_array(tasks), expected=expected)
         return
     if not tasks:
         message = "a plan needs at least one task"
@@ -88,6 +91,15 @@ def plan_fields(draft: Draft) -> Iterator[Problem]:
             message = f"a task is an object, not {type_name(task)}"
             path = pointer("tasks", index)
             yield Problem("wrong_type", path, message, expected='{"id": "a", "tool": "…"}')
+
+
+def _as_array(tasks: Any) -> tuple[Operation, ...] | None:
+    """Read an object of tasks by their ids, or a single task."""
+    if not isinstance(tasks, dict) or not tasks:
+        return None
+    if all(isinstance(task, dict) for task in tasks.values()):
+        return replace("/tasks", [{"id": name} | task for name, task in tasks.items()])
+    return replace("/tasks", [tasks]) if {"tool", "agent"} & tasks.keys() else None
 
 
 def _text_fields(raw: dict[str, Any]) -> Iterator[Problem]:
@@ -114,7 +126,9 @@ def task_types(draft: Draft) -> Iterator[Problem]:
             present = {k: sorted(own & task.raw.keys()) for k, own in OWN_FIELDS.items()}
             found = "; ".join(f"{kind}: {', '.join(f)}" for kind, f in present.items() if f)
             message = f"the fields belong to several types ({found}); a task has one"
-            yield Problem("wrong_value", task.path(), message, task.id, expected="one type's fields")
+            yield Problem(
+                "wrong_value", task.path(), message, task.id, expected="one type's fields"
+            )
         else:
             yield _wrong_type(task, given)
 
@@ -212,7 +226,9 @@ def _needed(task: DraftTask, taken: set[str]) -> Iterator[Problem]:
     needs = {"tool": ("tool",), "sub_agent": ("agent", "task"), "wait": ()}[task.kind or "tool"]
     own = OWN_FIELDS[task.kind or "tool"]
     if task.raw.get("type") is not None and not own & task.raw.keys():
-        others = [k for k, names in OWN_FIELDS.items() if k != task.kind and names & task.raw.keys()]
+        others = [
+            k for k, names in OWN_FIELDS.items() if k != task.kind and names & task.raw.keys()
+        ]
         if len(others) == 1:
             return  # the type is what is wrong
     for name in needs:
@@ -261,11 +277,8 @@ def _concurrency(task: DraftTask) -> Iterator[Problem]:
     is_whole = isinstance(value, int) and not isinstance(value, bool)
     if is_whole and value >= 1:
         return
-    right = int(value) if isinstance(value, str) and value.isdecimal() and len(value) < 6 else 0  # noqa: PLR2004
+    right = int(value) if isinstance(value, str) and value.isdecimal() and len(value) < 6 else 0
     message = f"concurrency is a whole number from 1, not {quoted(value)}"
     fix = replace(path, right) if right >= 1 else None
     expected = "a whole number such as 3"
     yield Problem("wrong_value", path, message, task.id, fix=fix, expected=expected)
-
-
-__all__ = ["COMMON_FIELDS", "field_types", "plan_fields", "task_fields", "task_types"]

@@ -27,7 +27,9 @@ def tools(draft: Draft) -> Iterator[Problem]:
         else:
             near = nearest(name.removeprefix("fhs_").removeprefix("functions."), grants.tools)
             is_agent = name in grants.agents
-            hint = "; it is a sub-agent" if is_agent else f"; did you mean {near!r}?" if near else ""
+            hint = (
+                "; it is a sub-agent" if is_agent else f"; did you mean {near!r}?" if near else ""
+            )
             fix = replace(path, near) if near and not is_agent else None
             message = f"no tool is called {quoted(name)}{hint}"
             expected = f"one of {listed(grants.tools)}"

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
-from .. import templates
-from ..draft import Draft, DraftTask
-from ..problems import Problem, quoted, remove, replace
-from ..templates import Constant
+from ..draft import Draft
+from ..draft_task import DraftTask
+from ..problems import Problem, add, move, quoted, remove, replace
+from ..schemas import types_of, written
+from ..templates import Constant, Template, Whole
 from ..times import (
     format_duration,
     format_instant,
@@ -19,6 +20,7 @@ from ..times import (
 )
 
 TOLERANCE = timedelta(seconds=60)
+_DURATIONS = "PT30S, PT5M, PT2H, P1D, P1W"
 _INSTANT = "an RFC 3339 instant such as 2026-01-31T09:00:00Z"
 
 
@@ -50,26 +52,25 @@ def _empty(task: DraftTask) -> Iterator[Problem]:
 def _duration(draft: Draft, task: DraftTask, value: Any) -> Iterator[Problem]:
     path = task.path("duration")
     if isinstance(value, str) and "${" in value:
-        return  # said by the rule on references
+        message = "duration takes no references; args, task, until, for_each and output do"
+        yield Problem("template_not_allowed", path, message, task.id, expected=_DURATIONS)
+        return
     length = parse_duration(value) if isinstance(value, str) else None
     if length is not None:
         yield from _too_long(draft, task, path, length)
         return
     if isinstance(value, str) and parse_instant(value) and "until" not in task.raw:
         message = "that is an instant, which belongs into 'until'"
-        fix = ({"op": "move", "from": path, "path": task.path("until")},)
-        yield Problem("invalid_duration", path, message, task.id, fix=fix)
+        moved = move(path, task.path("until"))
+        yield Problem("invalid_duration", path, message, task.id, fix=moved)
         return
     right = suggest_duration(value)
     message = f"{quoted(value)} is not an ISO 8601 duration greater than zero"
     fix = replace(path, right) if right is not None else None
-    expected = "PT30S, PT5M, PT2H, P1D, P1W"
-    yield Problem("invalid_duration", path, message, task.id, fix, expected)
+    yield Problem("invalid_duration", path, message, task.id, fix, _DURATIONS)
 
 
-def _too_long(
-    draft: Draft, task: DraftTask, path: str, length: timedelta
-) -> Iterator[Problem]:
+def _too_long(draft: Draft, task: DraftTask, path: str, length: timedelta) -> Iterator[Problem]:
     longest = draft.grants.limits.max_wait
     if length > longest:
         limit = format_duration(longest)
@@ -84,8 +85,11 @@ def _until(draft: Draft, task: DraftTask, value: Any) -> Iterator[Problem]:
         message = f"until is text, not {quoted(value)}"
         yield Problem("invalid_instant", path, message, task.id, expected=_INSTANT)
         return
-    if "${" in value and not isinstance(templates.parse_text(value, draft.names)[0], Constant):
+    template, problems = draft.reader.text(value)
+    if problems or not isinstance(template, Constant):
+        yield from _not_text(draft, task, path, template)
         return  # known only when it runs
+    value = template.value
     instant = parse_instant(value)
     now = format_instant(draft.now.replace(microsecond=0))
     if instant is None:
@@ -98,13 +102,22 @@ def _until(draft: Draft, task: DraftTask, value: Any) -> Iterator[Problem]:
         yield from _too_long(draft, task, path, instant - draft.now)
 
 
+def _not_text(draft: Draft, task: DraftTask, path: str, template: Template) -> Iterator[Problem]:
+    if not isinstance(template, Whole):
+        return
+    types = types_of(draft.views.of(template.expression, task))
+    if types and not types & {"string", "null"}:
+        message = f"until wants text, and this gives {written(types)}"
+        yield Problem("mismatched_reference", path, message, task.id, expected=_INSTANT)
+
+
 def _unreadable(task: DraftTask, path: str, value: str, now: str) -> Problem:
     message = f"{quoted(value)} is not RFC 3339 with an offset (it is now {now})"
     if suggest_duration(value) is not None and "duration" not in task.raw:
         right = suggest_duration(value)
-        added = {"op": "add", "path": task.path("duration"), "value": right}
-        fix = (*remove(path), added)
-        return Problem("invalid_instant", path, f"{message}; a length is a duration", task.id, fix)
+        moved = (*remove(path), *add(task.path("duration"), right))
+        message = f"{message}; a length is a duration"
+        return Problem("invalid_instant", path, message, task.id, moved)
     guess = f"{value.strip()}Z".replace(" ", "T", 1)
     fix = replace(path, guess) if parse_instant(guess) else None
     return Problem("invalid_instant", path, message, task.id, fix, _INSTANT)
