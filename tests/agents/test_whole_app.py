@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.fake_openai import Reply, Script, fake_openai
+from tests.fake_openai import FakeOpenAI, Reply, Script, fake_openai
 from tests.hosts.conftest import local_host
-from workflow_runtime.app import create_function_app
+from workflow_runtime import app as composition
+from workflow_runtime.app import Parts
 from workflow_runtime.settings import Settings
 
 ROOT = Path(__file__).parents[2]
@@ -43,19 +44,38 @@ async def until_said(http, text: str, headers: dict[str, str]) -> list[dict]:
         await asyncio.sleep(0.05)
 
 
-def app(server, tmp_path):
-    settings = Settings(
-        data=tmp_path / "data",
-        provider="openai",
-        model="scripted",
-        openai_api_key="sk-test",
-        openai_base_url=server.url,
-        owner_key="k" * 32,
-    )
-    return create_function_app(ROOT, settings=settings)
+@pytest.fixture
+async def app_with(tmp_path, monkeypatch):
+    """Make the repository's app with a model server; what it opened is closed at the end."""
+    built: list[Parts] = []
+    build = composition.build
+
+    def build_and_keep(*given) -> Parts:
+        built.append(build(*given))
+        return built[-1]
+
+    monkeypatch.setattr(composition, "build", build_and_keep)
+
+    def make(server: FakeOpenAI):
+        settings = Settings(
+            data=tmp_path / "data",
+            provider="openai",
+            model="scripted",
+            openai_api_key="sk-test",
+            openai_base_url=server.url,
+            owner_key="k" * 32,
+        )
+        return composition.create_function_app(ROOT, settings=settings)
+
+    yield make
+    for parts in built:
+        await parts.chat.close()
+        await parts.models.close()
 
 
-async def test_a_broken_plan_is_repaired_run_and_answered_without_another_request(tmp_path):
+async def test_a_broken_plan_is_repaired_run_and_answered_without_another_request(
+    app_with, tmp_path
+):
     broken = {**PLAN, "tasks": [{"id": "logs", "tool": "fetch_log", "args": {"servce": "x"}}]}
     script: list[Script] = [
         start(broken),
@@ -67,7 +87,7 @@ async def test_a_broken_plan_is_repaired_run_and_answered_without_another_reques
     ]
     headers = {"x-ms-session-id": "one"}
     with fake_openai(script) as server:
-        async with local_host(app(server, tmp_path), directory=tmp_path / "hub") as running:
+        async with local_host(app_with(server), directory=tmp_path / "hub") as running:
             answered = await running.http.post(CHAT, json={"message": "look"}, headers=headers)
             assert answered.json()["response"] == "I have started it."
             assert [c["status"] for c in answered.json()["tool_calls"]] == ["error", "error", "ok"]
@@ -91,9 +111,9 @@ async def test_a_broken_plan_is_repaired_run_and_answered_without_another_reques
         (Reply(status=404), "model_not_found", "WORKFLOW_RUNTIME_MODEL"),
     ],
 )
-async def test_a_providers_trouble_is_a_problem_over_http(tmp_path, reply, code, named):
+async def test_a_providers_trouble_is_a_problem_over_http(app_with, tmp_path, reply, code, named):
     with fake_openai([reply]) as server:
-        async with local_host(app(server, tmp_path), directory=tmp_path / "hub") as running:
+        async with local_host(app_with(server), directory=tmp_path / "hub") as running:
             answered = await running.http.post(CHAT, json={"message": "look"})
     assert answered.status_code == 502
     assert answered.headers["content-type"] == "application/problem+json"
