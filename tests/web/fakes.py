@@ -5,7 +5,7 @@ import socket
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from types import SimpleNamespace
+from pathlib import Path
 from typing import Any
 
 import uvicorn
@@ -14,20 +14,28 @@ from starlette.routing import Route as StarletteRoute
 
 from workflow_runtime.agents.events import TextDelta, TurnDone
 from workflow_runtime.errors import WorkflowNotFoundError
+from workflow_runtime.skills import Catalog, Endpoints, Skill
 from workflow_runtime.web import routes
 
 NOW = datetime(2026, 3, 4, 14, 10, tzinfo=UTC)
 
 
-def skill(slug="triage", *, auth="function", page=True, chat=True, **metadata) -> Any:
-    """Return what the routes read of a skill."""
-    return SimpleNamespace(
+def skill(slug="triage", *, auth="function", page=True, chat=True, **metadata):
+    """Return a skill with these endpoints."""
+    return Skill(
         slug=slug,
         name="Incident triage",
         description="Gathers evidence in parallel and writes a report.",
-        endpoints=SimpleNamespace(chat=chat, page=page, auth=auth),
+        instructions="Triage.",
+        path=Path(f"{slug}.agent.md"),
+        endpoints=Endpoints(chat=chat, page=page, auth=auth),
         metadata=metadata,
     )
+
+
+def catalog_of(*skills):
+    """Return a catalog of *skills* without tools."""
+    return Catalog(skills={made.slug: made for made in skills})
 
 
 async def hello(_turn):
@@ -95,7 +103,7 @@ class FakeWorkflows:
             message = f"no workflow {workflow_id!r} in this session"
             raise WorkflowNotFoundError(message) from None
 
-    async def status(self, owner, workflow_id, *, task_id=None, path=None, wait_seconds=0):
+    async def status(self, owner, workflow_id, *, task_id=None, path=None, max_bytes=8192):
         self.calls.append(("status", workflow_id, task_id, path))
         return self._find(owner, workflow_id)
 
@@ -116,9 +124,8 @@ class FakeWorkflows:
 
 def app(skills, *, chat=None, workflows=None, clock=lambda: NOW, **options) -> Starlette:
     """Return the real routes on a host as simple as one can be."""
-    catalog: Any = SimpleNamespace(fronts=lambda: tuple(skills))
     talker: Any = chat or FakeChat()
-    made = routes(catalog=catalog, chat=talker, clock=clock, **options)
+    made = routes(catalog=catalog_of(*skills), chat=talker, clock=clock, **options)
     service = workflows or FakeWorkflows()
     mounted = []
     for route in made:

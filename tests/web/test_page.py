@@ -1,6 +1,7 @@
 """The page's files: what is in them and with which headers they are served."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import httpx
@@ -14,12 +15,12 @@ FILES = Path(workflow_runtime.web.__file__).parent / "page"
 
 @pytest.fixture
 async def client():
-    shown = skill(
-        auth="entra",
-        examples=["checkout is <down>", "  two\nlines ", 7, "", "x" * 301, "c", "d", "e"],
+    examples = ["checkout is <down>", "  two\nlines ", 7, "", "x" * 301, "c", "d", "e"]
+    shown = replace(
+        skill(auth="entra", examples=examples),
+        name='Tom & "Jerry"',
+        description="<script>alert(1)</script> $name",
     )
-    shown.name = 'Tom & "Jerry"'
-    shown.description = "<script>alert(1)</script> $name"
     transport = httpx.ASGITransport(app=app([shown]))
     async with httpx.AsyncClient(transport=transport, base_url="http://test") as made:
         yield made

@@ -202,13 +202,14 @@ async def test_a_run_is_canceled_only_after_a_confirmation():
 
 async def test_a_failed_run_shows_which_task_failed_and_why():
     async def turn(asked):
+        tasks = [{"id": "metrics", "status": "failed", "error": {"message": "Refused."}}]
         error = {
             "code": "failed",
             "task": "metrics",
             "message": "The metrics store is down.",
             "correlation_id": "c0ffee",
         }
-        envelope = run("Failed", error=error, progress={"total": 2, "completed": 1, "failed": 1})
+        envelope = run("Failed", error=error, tasks=tasks, tasks_omitted=7)
         asked.workflows.put(asked.owner, envelope)
         yield WorkflowChanged(envelope=envelope)
         yield TurnDone(response="It failed.")
@@ -219,6 +220,10 @@ async def test_a_failed_run_shows_which_task_failed_and_why():
         await expect(note).to_contain_text("Task metrics failed")
         await expect(note).to_contain_text("The metrics store is down.")
         await expect(note).to_contain_text("c0ffee")
+        await page.get_by_text("Tasks", exact=True).click()
+        rows = page.locator(".task-list li")
+        await expect(rows.first).to_contain_text("Refused.")
+        await expect(rows.last).to_have_text("and 7 more")
 
 
 async def test_an_html_report_is_shown_in_a_frame_where_nothing_of_it_runs():

@@ -19,7 +19,7 @@ from ..errors import InvalidRequestError
 from ..plan.types import Json
 from ..service import Owner, WorkflowService
 from ..skills import Skill
-from .bodies import ChatBody, read_chat_body, read_integer, read_reason
+from .bodies import ChatBody, read_chat_body, read_choice, read_integer, read_reason
 from .encoding import json_response
 from .principals import principal_of
 from .problems import Problem, problem_of
@@ -31,6 +31,20 @@ from .sessions import (
 )
 from .sse import answer, stream_response
 from .turns import Turn, Turns
+
+# A person's browser takes more than a model's context does: an HTML report is to arrive whole.
+ENVELOPE_BYTES = 256 * 1024
+STATUSES = (
+    "Pending",
+    "Running",
+    "Canceling",
+    "Completed",
+    "CompletedWithErrors",
+    "Failed",
+    "Canceled",
+    "Terminated",
+    "Suspended",
+)
 
 type Handler = Callable[[Request, WorkflowService | None], Awaitable[Response]]
 type WorkflowHandler = Callable[[Request, WorkflowService], Awaitable[Response]]
@@ -89,9 +103,8 @@ class SkillApi:
         """Answer with the session's runs, newest first (``?limit=``, ``?status=``)."""
         owner = self._owner(request)
         limit = read_integer(request, "limit", default=20, low=1, high=100)
-        envelopes = await workflows.list(
-            owner, limit=limit, status=request.query_params.get("status")
-        )
+        status = read_choice(request, "status", STATUSES)
+        envelopes: list[Json] = [*await workflows.list(owner, limit=limit, status=status)]
         return json_response({"workflows": envelopes}, headers=session_headers(owner.session))
 
     async def get_workflow(self, request: Request, workflows: WorkflowService) -> Response:
@@ -102,6 +115,7 @@ class SkillApi:
             request.path_params["id"],
             task_id=request.query_params.get("task_id"),
             path=request.query_params.get("path"),
+            max_bytes=ENVELOPE_BYTES,
         )
         return json_response(envelope, headers=session_headers(owner.session))
 

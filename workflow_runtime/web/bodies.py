@@ -18,7 +18,7 @@ from .problems import Problem, RefusedRequestError, bad_request
 from .sessions import check_session_id
 
 MAX_BODY_BYTES = 1024 * 1024
-MAX_REASON_CHARACTERS = 1000
+MAX_REASON_CHARACTERS = 500
 _CHAT_FIX = 'Send {"message": "your question"}; session_id and context may stand beside it.'
 
 
@@ -78,6 +78,18 @@ def read_integer(request: Request, name: str, *, default: int, low: int, high: i
             fix=f"Send ?{name}={default}, or leave it out.",
         )
     return int(text)
+
+
+def read_choice(request: Request, name: str, choices: tuple[str, ...]) -> str | None:
+    """Return the query parameter *name*, one of *choices*, or None without it."""
+    text = request.query_params.get(name)
+    if text is not None and text not in choices:
+        raise bad_request(
+            f"{text[:40]!r} is not one of its values.",
+            where=f"query.{name}",
+            fix=f"Use one of {', '.join(choices)}.",
+        )
+    return text
 
 
 async def _read_object(

@@ -11,13 +11,10 @@ all callers are one trust domain, and the session id alone tells them apart.
 
 from __future__ import annotations
 
-from typing import Literal
-
 from starlette.requests import Request
 
+from ..skills import AuthLevel
 from .problems import Problem, RefusedRequestError
-
-type Auth = Literal["function", "admin", "anonymous", "entra"]
 
 PRINCIPAL_HEADER = "x-ms-client-principal-id"
 PROVIDER_HEADER = "x-ms-client-principal-idp"
@@ -25,7 +22,7 @@ ONE_TRUST_DOMAIN = "function-key"
 _ENTRA = "aad"
 
 
-def principal_of(request: Request, auth: Auth, *, easy_auth: bool) -> str:
+def principal_of(request: Request, auth: AuthLevel, *, easy_auth: bool) -> str:
     """Return the principal that owns what this request touches; 401 when nobody is signed in.
 
     *easy_auth* says that the platform's authentication is on (``WEBSITE_AUTH_ENABLED``).

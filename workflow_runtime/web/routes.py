@@ -23,7 +23,7 @@ from .page import Page, load_assets, make_page
 from .turns import Turns
 
 type Method = Literal["GET", "POST"]
-type AuthLevel = Literal["function", "admin", "anonymous"]
+type HostAuth = Literal["function", "admin", "anonymous"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +38,7 @@ class Route:
     name: str
     method: Method
     path: str
-    auth: AuthLevel
+    auth: HostAuth
     uses_workflows: bool
     handler: Handler
 
@@ -59,8 +59,6 @@ def routes(
     turns, assets = Turns(), load_assets()
     made: list[Route] = [_health(clock)]
     for skill in catalog.fronts():
-        if not (skill.endpoints.chat or skill.endpoints.page):
-            continue
         api = SkillApi(
             skill=skill,
             chat=chat,
@@ -77,7 +75,7 @@ def routes(
 def _api_routes(api: SkillApi) -> Iterator[Route]:
     slug = api.skill.slug
     auth = api.skill.endpoints.auth
-    level: AuthLevel = "anonymous" if auth == "entra" else auth
+    level: HostAuth = "anonymous" if auth == "entra" else auth
     table: tuple[tuple[str, Method, str, WorkflowHandler], ...] = (
         ("chat", "POST", "chat", api.post_chat),
         ("stream", "POST", "chat/stream", api.post_chat_stream),

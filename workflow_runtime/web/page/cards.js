@@ -5,6 +5,7 @@ import { resultOf } from "./results.js";
 
 const ENDED = new Set(["Completed", "CompletedWithErrors", "Failed", "Canceled", "Terminated"]);
 const LABELS = { CompletedWithErrors: "Completed with errors", Canceling: "Canceling" };
+const MAX_ROWS = 100;
 const TASK_LABELS = {
   pending: "Pending", running: "Running", waiting: "Waiting", completed: "Done", failed: "Failed",
   skipped: "Skipped", not_run: "Not run", outcome_unknown: "Outcome unknown",
@@ -43,8 +44,8 @@ export class RunCard {
       this.barDone, this.barFailed);
     this.notes = element("div", { className: "notes" });
     this.taskList = element("ul", { className: "task-list" });
-    this.tasksTitle = element("summary", {}, "Tasks");
-    this.tasks = element("details", { className: "tasks", open: true }, this.tasksTitle, this.taskList);
+    this.tasks = element("details", { className: "tasks", open: true },
+      element("summary", {}, "Tasks"), this.taskList);
     this.result = element("div", { className: "result" });
     this.id = element("code", { className: "run-id", title: "Workflow id" });
     this.cancelButton = element("button", { type: "button", className: "quiet danger-text" }, "Cancel workflow");
@@ -114,23 +115,20 @@ export class RunCard {
   }
 
   showTasks() {
-    const tasks = this.envelope.tasks ?? [];
+    const { tasks = [], tasks_omitted: omitted = 0 } = this.envelope;
     this.tasks.hidden = !tasks.length;
-    this.tasksTitle.textContent = "Tasks";
     const rows = new Map();
-    const items = tasks.map((task) => {
-      if (!task.id) return element("li", { className: "more" }, moreText(task));
-      const row = this.rows.get(task.id) ?? taskRow(task);
-      row.task = task;
-      row.item.dataset.status = task.status;
-      row.state.textContent = TASK_LABELS[task.status] ?? task.status;
-      row.attempts.textContent = task.attempts > 1 ? `attempt ${task.attempts}` : "";
-      row.time.textContent = duration(task);
+    for (const task of tasks.slice(0, MAX_ROWS)) {
+      const row = this.rows.get(task.id) ?? taskRow(task.id);
+      updateRow(row, task);
       rows.set(task.id, row);
-      return row.item;
-    });
+    }
     this.rows = rows;
-    if (items.length !== this.taskList.children.length || items.some((item, n) => item !== this.taskList.children[n])) {
+    const items = [...rows.values()].map((row) => row.item);
+    const more = omitted + tasks.length - rows.size;
+    if (more > 0) items.push(element("li", { className: "more" }, `and ${more} more`));
+    const shown = this.taskList.children;
+    if (items.length !== shown.length || items.some((item, index) => item !== shown[index])) {
       this.taskList.replaceChildren(...items);
     }
   }
@@ -145,27 +143,31 @@ export class RunCard {
   }
 }
 
-function taskRow(task) {
-  const state = element("span", { className: "task-state" });
-  const attempts = element("span", { className: "task-attempts" });
-  const time = element("span", { className: "task-time" });
+function taskRow(id) {
+  const [state, attempts, time, note] = ["state", "attempts", "time", "note"].map(
+    (name) => element("span", { className: `task-${name}` }));
   const item = element("li", {},
     element("span", { className: "dot", "aria-hidden": "true" }),
-    element("span", { className: "task-id" }, task.id), attempts, state, time);
-  return { task, item, state, attempts, time };
+    element("span", { className: "task-id" }, id), attempts, state, time, note);
+  return { item, state, attempts, time, note };
 }
 
-function moreText(entry) {
-  const status = TASK_LABELS[entry.status]?.toLowerCase() ?? entry.status;
-  return entry.count ? `${entry.count} more${status ? ` ${status}` : ""}` : JSON.stringify(entry);
+function updateRow(row, task) {
+  row.task = task;
+  row.item.dataset.status = task.status;
+  row.state.textContent = TASK_LABELS[task.status] ?? task.status;
+  row.attempts.textContent = task.attempts > 1 ? `attempt ${task.attempts}` : "";
+  row.time.textContent = duration(task);
+  row.note.textContent = task.error?.message ?? task.reason?.replaceAll("_", " ") ?? "";
+  row.note.hidden = !row.note.textContent;
 }
 
-function waitingNote(waiting) {
-  const until = waiting.until ? `until ${clock(waiting.until)}` : "";
-  const title = ["Waiting for", waiting.kind === "wait" || waiting.kind === "timer" ? "its time" : waiting.kind].join(" ");
+function waitingNote({ task, kind, message, until }) {
+  const forWhat = kind && kind !== "wait" ? ` for ${kind}` : "";
   return element("p", { className: "note waiting" },
-    element("strong", {}, title), ` ${[waiting.task, until].filter(Boolean).join(", ")}`,
-    waiting.message ? element("span", { className: "note-text" }, waiting.message) : null);
+    element("strong", {}, `Waiting${forWhat}${until ? ` until ${clock(until)}` : ""}`),
+    task ? element("code", {}, task) : null,
+    message ? element("span", { className: "note-text" }, message) : null);
 }
 
 function errorNote(error, status) {

@@ -1,10 +1,12 @@
 // The runs of this session: finds them, keeps a card for each, and asks the server for news of those
-// that go on, as often as the server says and at most once a second.
+// that go on: as often as the server says and at most once a second. A run is asked for each second
+// in its first moments, when most happens and somebody is surely looking.
 
 import { RunCard, hasEnded } from "./cards.js";
 
 const LEAST_SECONDS = 1;
 const MOST_TROUBLE_SECONDS = 30;
+const YOUNG_SECONDS = 20;
 
 export class Runs {
   // `onCard(card)` hears of a new card, `onEnded(envelope)` of a run that was seen to end.
@@ -26,34 +28,38 @@ export class Runs {
   // `complete` says that the envelope holds tasks and output, as that of a single run does.
   see(envelope, { complete = true } = {}) {
     const id = envelope.workflow_id;
-    let card = this.cards.get(id);
-    if (card) card.update(envelope);
+    const known = this.cards.get(id);
+    if (known) this.show(known, envelope);
     else {
-      card = new RunCard(envelope, this.actions);
+      const card = new RunCard(envelope, this.actions);
       this.cards.set(id, card);
       this.onCard(card);
+      if (complete && hasEnded(envelope)) this.onEnded(envelope);
     }
-    if (!hasEnded(envelope)) this.askLater(id, complete ? envelope.poll_after_seconds : 0);
-    else if (!complete) this.ask(id);
+    if (!complete) this.ask(id);
+    else if (!hasEnded(envelope)) this.askLater(id, pace(envelope));
+  }
+
+  show(card, envelope) {
+    const endsNow = hasEnded(envelope) && !hasEnded(card.envelope);
+    card.update(envelope);
+    if (endsNow) this.onEnded(envelope);
   }
 
   askLater(id, seconds) {
     clearTimeout(this.timers.get(id));
-    const wait = Math.max(LEAST_SECONDS, seconds ?? LEAST_SECONDS);
-    this.timers.set(id, setTimeout(() => this.ask(id), seconds === 0 ? 0 : wait * 1000));
+    this.timers.set(id, setTimeout(() => this.ask(id), seconds * 1000));
   }
 
   async ask(id) {
     if (document.hidden) return;
     clearTimeout(this.timers.get(id));
     const card = this.cards.get(id);
-    const wasGoing = !hasEnded(card.envelope);
     try {
       const envelope = await this.api.workflow(id);
       this.failures.delete(id);
-      card.update(envelope);
-      if (!hasEnded(envelope)) this.askLater(id, envelope.poll_after_seconds);
-      else if (wasGoing) this.onEnded(envelope);
+      this.show(card, envelope);
+      if (!hasEnded(envelope)) this.askLater(id, pace(envelope));
     } catch (error) {
       this.trouble(id, card, error);
     }
@@ -96,4 +102,9 @@ export class Runs {
     if (document.hidden) return;
     for (const [id, card] of this.cards) if (!hasEnded(card.envelope)) this.ask(id);
   }
+}
+
+function pace(envelope) {
+  const age = (Date.now() - Date.parse(envelope.created_at)) / 1000;
+  return age < YOUNG_SECONDS ? LEAST_SECONDS : Math.max(LEAST_SECONDS, envelope.poll_after_seconds ?? LEAST_SECONDS);
 }
