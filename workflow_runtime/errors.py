@@ -6,6 +6,7 @@ Every exception the runtime raises on purpose:
   - InvalidPlanError          the model must rewrite the plan; carries the problems
   - InvalidRequestError       an argument of a management tool or an HTTP request is wrong
   - WorkflowNotFoundError     no such run, or a run of somebody else
+  - ConflictError             what is asked does not fit where the run stands now
   - TooManyActiveError        the session has as many unfinished runs as it may have
   - TemplateError             a reference or an expression has no value at run time
   - HistoryMismatchError      a stored history or input does not fit this code
@@ -45,6 +46,10 @@ class InvalidRequestError(WorkflowRuntimeError):
 
 class WorkflowNotFoundError(WorkflowRuntimeError):
     """No run of this owner has this id."""
+
+
+class ConflictError(WorkflowRuntimeError):
+    """The run is not in the state that the request was made for: ask for its status again."""
 
 
 class TooManyActiveError(WorkflowRuntimeError):

@@ -1,10 +1,13 @@
 """What happens next. Pure: events in, commands out."""
 
 from .messages import (
+    Answered,
+    Asked,
     CallTool,
     CancelRequested,
     Command,
     Event,
+    EventArrived,
     Failed,
     Failure,
     Outcome,
@@ -13,18 +16,24 @@ from .messages import (
     Started,
     Succeeded,
 )
-from .run import CANCEL_GRACE, Run
-from .state import Status, Step, TaskState
+from .reuse import reusable
+from .run import CANCEL_GRACE, START, Run
+from .state import Question, Status, Step, TaskState, Wait
 
 __all__ = [
     "CANCEL_GRACE",
+    "START",
+    "Answered",
+    "Asked",
     "CallTool",
     "CancelRequested",
     "Command",
     "Event",
+    "EventArrived",
     "Failed",
     "Failure",
     "Outcome",
+    "Question",
     "Run",
     "RunAgent",
     "RunStatus",
@@ -33,4 +42,6 @@ __all__ = [
     "Step",
     "Succeeded",
     "TaskState",
+    "Wait",
+    "reusable",
 ]

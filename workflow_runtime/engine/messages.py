@@ -12,19 +12,26 @@ from typing import Any, Literal, Self
 from ..plan.types import Json
 
 type StepId = str
+type FailureKind = Literal["terminal", "retryable", "unknown"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """Why an attempt, a task or a run failed: a stable code and a text that is safe to show."""
+    """Why an attempt, a task or a run failed: a stable code and a text that is safe to show.
+
+    ``kind`` says whether trying again may help (``unknown``: only where a policy asks for it);
+    ``retry_after`` is the least pause in seconds.
+    """
 
     code: str
     message: str
     task: str | None = None
     correlation_id: str | None = None
+    kind: FailureKind = "terminal"
+    retry_after: float | None = None
 
     def to_json(self) -> dict[str, Json]:
-        """Return the fields that are set."""
+        """Return what is shown: the code, the message and what finds more."""
         fields: dict[str, Json] = {"code": self.code, "message": self.message}
         if self.task is not None:
             fields["task"] = self.task
@@ -34,12 +41,14 @@ class Failure:
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> Self:
-        """Read what :meth:`to_json` and the activities write."""
+        """Read what an activity reports."""
+        kind, pause = value.get("kind", "terminal"), value.get("retry_after")
         return cls(
             code=str(value["code"]),
             message=str(value["message"]),
-            task=value.get("task"),
             correlation_id=value.get("correlation_id"),
+            kind=kind if kind in {"retryable", "unknown"} else "terminal",
+            retry_after=float(pause) if isinstance(pause, int | float) else None,
         )
 
 
@@ -66,6 +75,49 @@ class Failed:
     failure: Failure
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """A sub-agent wants to call a tool for which a person is asked first.
+
+    ``transcript`` is what the agent needs to go on after the answer; the engine only keeps it.
+    """
+
+    step: StepId
+    tool: str
+    args: Json
+    transcript: Json
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answered:
+    """A person approved or rejected what was shown under ``digest``.
+
+    An answer holds once, and only while that very thing is asked.
+    """
+
+    id: str
+    step: StepId
+    digest: str
+    approved: bool
+    by: str
+    comment: str
+    at: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventArrived:
+    """Something happened outside. Each event ends one wait for its name, also one that opens later.
+
+    A second event with the same ``id`` changes nothing.
+    """
+
+    id: str
+    name: str
+    payload: Json
+
+
 @dataclass(frozen=True, slots=True)
 class CancelRequested:
     """Somebody asked the run to stop; a second request changes nothing."""
@@ -73,27 +125,38 @@ class CancelRequested:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CallTool:
-    """Call a tool once; ``attempt`` counts from 1."""
+    """Call a tool once; ``attempt`` counts from 1, ``timeout`` is in seconds.
+
+    ``key`` is equal for all attempts at the same thing and different from any other's.
+    """
 
     step: StepId
     attempt: int
     tool: str
     args: Json
+    key: str
+    timeout: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunAgent:
-    """Run a sub-agent once; ``attempt`` counts from 1."""
+    """Run a sub-agent once; ``decision`` is set where it goes on after a person's answer.
+
+    ``{"transcript", "approved", "by", "comment", "tool", "args"}``.
+    """
 
     step: StepId
     attempt: int
     agent: str
     task: str
+    key: str
+    timeout: float | None = None
+    decision: Json = None
 
 
-type Event = Started | Succeeded | Failed | CancelRequested
+type Event = Started | Succeeded | Failed | Asked | Answered | EventArrived | CancelRequested
 type Command = CallTool | RunAgent
 
 type RunStatus = Literal[

@@ -18,6 +18,7 @@ _BUCKETS = {
     Status.COMPLETED: "completed",
     Status.FAILED: "failed",
     Status.SKIPPED: "skipped",
+    Status.CANCELED: "canceled",
 }
 
 
@@ -34,6 +35,11 @@ class Usage:
         """Count the tokens of one sub-agent run."""
         self.input_tokens += given
         self.output_tokens += answered
+
+    @property
+    def tokens(self) -> int:
+        """All tokens, read and written."""
+        return self.input_tokens + self.output_tokens
 
     def to_json(self) -> dict[str, int]:
         """Return all counts."""
@@ -70,10 +76,11 @@ class Counts:
         self.by_bucket[_BUCKETS[after]] += 1
 
     def to_json(self) -> dict[str, int]:
-        """Return the total and its parts; ``outcome_unknown`` only where there is any."""
-        parts = {k: n for k, n in self.by_bucket.items() if n or k != "outcome_unknown"}
-        order = ("completed", "running", "failed", "skipped", "not_run", "outcome_unknown")
-        return {"total": self.total} | {key: parts[key] for key in order if key in parts}
+        """Return the total and its parts; rare parts only where there are any."""
+        rare = ("canceled", "outcome_unknown")
+        order = ("completed", "running", "failed", "skipped", "not_run", *rare)
+        parts = {key: self.by_bucket[key] for key in order}
+        return {"total": self.total} | {k: n for k, n in parts.items() if n or k not in rare}
 
 
 def as_text(value: Any) -> str:

@@ -1,7 +1,7 @@
 """
 The scheduler, as a state machine without I/O.
 
-Rule 1: everything that decides what runs next lives in this file.
+Rule 1: everything that decides what runs next is decided from here.
 Rule 2: this file does not know who carries the commands out.
 
 Time comes in with the events, so replaying the same events always gives the same commands. Per
@@ -11,24 +11,30 @@ turn and calls :meth:`Run.handle` again when it has passed, with whatever events
 
 from __future__ import annotations
 
-import heapq
 from collections import deque
-from collections.abc import Iterable, Sequence
-from datetime import datetime, timedelta
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 from ..errors import HistoryMismatchError, TemplateError
 from ..plan.grants import Limits
-from ..plan.graph import data_expressions, dependencies, longest_paths, topological_order
-from ..plan.model import AgentTask, Condition, Plan, ToolTask, WaitTask
-from ..plan.templates import Whole, render
+from ..plan.model import AgentTask, ApprovalTask, Plan, ToolTask, WaitTask
+from ..plan.policies import Policies
+from ..plan.templates import render
 from ..plan.times import format_duration, format_instant, parse_instant
-from ..plan.types import Json, type_name
-from . import progress
+from ..plan.types import Json
+from . import opening, progress, retrying
+from .breaker import Breaker
+from .deadlines import Deadlines
+from .ending import kept, leave, result_of
 from .messages import (
+    Answered,
+    Asked,
     CallTool,
     CancelRequested,
     Command,
     Event,
+    EventArrived,
     Failed,
     Failure,
     Outcome,
@@ -38,33 +44,55 @@ from .messages import (
     StepId,
     Succeeded,
 )
+from .outside import Inbox, digest
+from .ready import ReadyQueue
+from .reuse import Reuse
 from .scope import RunScope
-from .state import ACCEPTS, FINAL, Status, Step, TaskState, step_value
+from .state import ACCEPTS, FINAL, Question, Status, Step, TaskState, Wait, step_value
 
 CANCEL_GRACE = timedelta(seconds=10)
+APPROVAL_TIMEOUT = timedelta(days=7)
+START = "$start"
 
 
 class Run:
-    """One execution of one plan."""
+    """One execution of one plan.
 
-    def __init__(self, plan: Plan, limits: Limits) -> None:
+    *scope* is an id that the keys of its steps are made from; *reuse* holds results of an earlier
+    run of which this is a re-run.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        limits: Limits,
+        policies: Policies | None = None,
+        *,
+        scope: str = "",
+        reuse: Mapping[str, Sequence[Json]] | None = None,
+    ) -> None:
         self.plan = plan
         self.limits = limits
         self.outcome: Outcome | None = None
         self.usage = progress.Usage()
         self.counts = progress.Counts(len(plan.tasks))
-        self.tasks: dict[str, TaskState] = _prepare(plan)
+        self.tasks: dict[str, TaskState] = opening.prepare(plan, policies or Policies())
+        self._key_scope = scope
+        self._reuse = Reuse(reuse or {})
         self._scope = RunScope(self.tasks, {"input": plan.input, "context": plan.context})
         self._steps: dict[StepId, tuple[TaskState, Step]] = {}
         self._running: dict[StepId, Step] = {}
         self._to_open: deque[TaskState] = deque()
-        self._ready: list[tuple[tuple[int, int], str]] = []
-        self._sleeping: list[tuple[datetime, int, StepId]] = []
+        self._ready = ReadyQueue(self.tasks, limits.max_parallelism)
+        self._deadlines = Deadlines()
+        self._inbox = Inbox()
+        self._breaker = Breaker()
         self._unfinished = len(plan.tasks)
+        self._gate: Step | None = None
         self._stop: tuple[RunStatus, Failure] | None = None
         self._ends_at: datetime | None = None
         self._grace_ends: datetime | None = None
-        self._now = datetime.min
+        self._now = datetime.min.replace(tzinfo=UTC)
 
     @property
     def status(self) -> RunStatus:
@@ -79,8 +107,7 @@ class Run:
         if self.outcome is not None:
             return None
         times = [self._ends_at, self._grace_ends]
-        if self._sleeping and self._stop is None:
-            times.append(self._sleeping[0][0])
+        times += [self._deadlines.earliest()] if self._stop is None else []
         return min((time for time in times if time is not None), default=None)
 
     @property
@@ -89,9 +116,9 @@ class Run:
         return self._running.values()
 
     @property
-    def sleeping(self) -> Sequence[tuple[datetime, int, StepId]]:
-        """The waits that are open, as a heap by their end."""
-        return self._sleeping
+    def waiting(self) -> Iterable[Step]:
+        """The steps that wait for a time, an event or a person, in the order they began to."""
+        return self._deadlines.waiting.values() if self._stop is None else ()
 
     def handle(self, events: Sequence[Event], now: datetime) -> tuple[Command, ...]:
         """Take note of *events*, one batch, and return what the host has to do now.
@@ -102,7 +129,7 @@ class Run:
         """
         if self.outcome is not None:
             return ()
-        self._now = max(self._now, now) if self._now is not datetime.min else now
+        self._now = max(self._now, now)
         for event in events:
             self._apply(event)
         self._fire_deadlines()
@@ -110,21 +137,40 @@ class Run:
         self._end_if_settled()
         return commands
 
+    # -- events ----------------------------------------------------------------------------------
+
     def _apply(self, event: Event) -> None:
         match event:
             case Started():
-                self._ends_at = self._now + self.limits.max_duration
-                self._to_open.extend(s for s in self.tasks.values() if s.missing == 0)
+                self._begin()
             case CancelRequested(reason):
                 self._stop_with("Canceled", Failure(code="canceled", message=reason))
                 self._start_grace()
-            case Succeeded(step_id, value):
-                state, step = self._expect(step_id, event)
-                self.usage.add_tokens(event.input_tokens, event.output_tokens)
-                self._close(state, step, Status.COMPLETED, step_value(state, value))
-            case Failed(step_id, failure):
-                state, step = self._expect(step_id, event)
-                self._fail(state, step, failure)
+            case Succeeded() | Failed() | Asked():
+                self._attempt_ended(*self._expect(event.step, event), event)
+            case Answered():
+                if self._inbox.is_new(event.id):
+                    self._answer(event)
+            case EventArrived(id=event_id, name=name, payload=payload):
+                if self._inbox.is_new(event_id):
+                    step = self._inbox.arrive(name, payload)
+                    if step is not None:
+                        self._close(self.tasks[step.id], step, Status.COMPLETED, payload)
+
+    def _begin(self) -> None:
+        self._ends_at = self._now + self.limits.max_duration
+        limit = self.limits.ask_above_agent_runs
+        projected = opening.projected_agent_runs(self.plan)
+        if limit is None or projected <= limit:
+            self._open_roots()
+            return
+        message = f"The plan runs sub-agents at least {projected} times (more than {limit})."
+        self._gate = Step(START, started_at=self._now)
+        question = Question(message=message, digest=digest(START, message))
+        self._ask(None, self._gate, question, APPROVAL_TIMEOUT)
+
+    def _open_roots(self) -> None:
+        self._to_open.extend(state for state in self.tasks.values() if state.missing == 0)
 
     def _expect(self, step_id: StepId, event: Event) -> tuple[TaskState, Step]:
         state, step = self._steps.get(step_id, (None, None))
@@ -134,11 +180,98 @@ class Run:
             raise HistoryMismatchError(message)
         return state, step
 
+    def _attempt_ended(
+        self, state: TaskState, step: Step, event: Succeeded | Failed | Asked
+    ) -> None:
+        self._running.pop(step.id)
+        self._ready.ended(state)
+        if isinstance(event, Failed):
+            self._attempt_failed(state, step, event.failure)
+            return
+        self.usage.add_tokens(event.input_tokens, event.output_tokens)
+        if isinstance(event, Asked):
+            asked = digest(step.id, event.tool, event.args)
+            question = Question(
+                message=f"Sub-agent of {step.id!r} wants to call {event.tool}.",
+                digest=asked,
+                tool=event.tool,
+                args=event.args,
+                transcript=event.transcript,
+                is_agents=True,
+            )
+            self._ask(state, step, question, APPROVAL_TIMEOUT)
+            return
+        value = step_value(state, event.value)
+        unmet = retrying.unmet_condition(state, value)
+        if unmet is not None:
+            self._attempt_failed(state, step, unmet)
+        else:
+            self._close(state, step, Status.COMPLETED, value)
+
+    def _attempt_failed(self, state: TaskState, step: Step, failure: Failure) -> None:
+        if failure.code == "canceled" and self._stop is not None:
+            step.failure = replace(failure, task=step.id)
+            self._close(state, step, Status.CANCELED, None)
+            return
+        pause = retrying.pause_before_next(state, step, failure)
+        if pause is None or self._stop is not None or state.failure is not None:
+            self._fail(state, step, retrying.final_failure(step, failure))
+            return
+        step.failure = replace(failure, task=step.id)
+        self._wait(step, Wait.RETRY, self._now + pause)
+
+    def _answer(self, event: Answered) -> None:
+        state, step = self._steps.get(event.step, (None, None))
+        if step is None and self._gate is not None and event.step == START:
+            step = self._gate
+        question = step.question if step is not None else None
+        is_open = step is not None and step.status is Status.WAITING and question is not None
+        if not is_open or step is None or question is None or question.digest != event.digest:
+            return
+        step.question = None
+        self._deadlines.drop(step)
+        answer: dict[str, Json] = {
+            "approved": event.approved,
+            "by": event.by,
+            "comment": event.comment,
+            "at": event.at,
+        }
+        if not event.approved:
+            by = f"by {event.by}" if event.by else "by a person"
+            said = f": {event.comment}" if event.comment else ""
+            failure = Failure(code="rejected", message=f"rejected {by}{said}")
+            self._refuse(state, step, failure, answer)
+        elif state is None:
+            self._gate = None
+            self._open_roots()
+        elif isinstance(state.task, ApprovalTask):
+            self._close(state, step, Status.COMPLETED, answer)
+        else:
+            step.is_approved = True
+            if question.is_agents:
+                asked: dict[str, Json] = {"tool": question.tool, "args": question.args}
+                step.decision = {**answer, **asked, "transcript": question.transcript}
+            self._queue_again(state, step)
+
+    def _refuse(self, state: TaskState | None, step: Step, failure: Failure, answer: Json) -> None:
+        """End what a person did not approve: the task, or the run that was not to begin."""
+        if state is None:
+            self._gate = None
+            self._stop_with("Failed", failure)
+        else:
+            self._fail(state, step, failure, result=answer)
+
+    def _queue_again(self, state: TaskState, step: Step) -> None:
+        self._deadlines.drop(step)
+        step.until, step.waits_for = None, None
+        self._move(step, Status.PENDING)
+        state.queue.append(step)
+        self._ready.add(state)
+
     def _fire_deadlines(self) -> None:
-        while self._sleeping and self._sleeping[0][0] <= self._now and not self._stop:
-            _, _, step_id = heapq.heappop(self._sleeping)
-            state, step = self._steps[step_id]
-            self._wake(state, step)
+        if self._stop is None:
+            for step in list(self._deadlines.due(self._now)):
+                self._wake(step)
         if self._grace_ends is not None and self._grace_ends <= self._now:
             self._end()
         elif self._ends_at is not None and self._ends_at <= self._now:
@@ -147,73 +280,133 @@ class Run:
             self._stop_with("Failed", Failure(code="max_duration_exceeded", message=message))
             self._start_grace()
 
-    def _wake(self, state: TaskState, step: Step) -> None:
-        until = step.until or self._now
-        self._close(state, step, Status.COMPLETED, {"waited_until": format_instant(until)})
+    def _wake(self, step: Step) -> None:
+        state = self._steps[step.id][0] if step.id in self._steps else None
+        if state is None or step.waits_for is Wait.APPROVAL:
+            message = f"nobody answered until {format_instant(step.until or self._now)}"
+            failure = Failure(code="approval_timed_out", message=message)
+            step.question = None
+            answer: Json = {"approved": False, "by": None, "comment": None, "at": None}
+            self._refuse(state, step, failure, answer)
+        elif step.waits_for is Wait.RETRY:
+            self._queue_again(state, step)
+        elif step.waits_for is Wait.EVENT and isinstance(state.task, WaitTask):
+            self._event_missed(state, step, state.task)
+        else:
+            at = format_instant(step.until or self._now)
+            self._close(state, step, Status.COMPLETED, {"waited_until": at})
 
-    # -- what can run now ---------------------------------------------------------------------
+    def _event_missed(self, state: TaskState, step: Step, task: WaitTask) -> None:
+        self._inbox.give_up(task.event or "", step)
+        if task.on_timeout == "continue":
+            self._close(state, step, Status.COMPLETED, None)
+            return
+        length = format_duration(task.timeout or self.limits.max_wait)
+        message = f"no event {task.event!r} came within {length}"
+        self._fail(state, step, Failure(code="event_timed_out", message=message))
+
+    # -- what can run now ------------------------------------------------------------------------
 
     def _advance(self) -> Iterable[Command]:
         while self._stop is None and self.outcome is None:
             if self._to_open:
                 self._open(self._to_open.popleft())
-            elif (found := self._next_ready()) is not None:
+            elif (found := self._ready.take()) is not None:
                 command = self._start(*found)
                 if command is not None:
                     yield command
             else:
                 return
 
-    def _next_ready(self) -> tuple[TaskState, Step] | None:
-        while self._ready and len(self._running) < self.limits.max_parallelism:
-            state = self.tasks[self._ready[0][1]]
-            if state.queue and state.has_room:
-                return state, state.queue.popleft()
-            heapq.heappop(self._ready)
-            state.queued = False
-        return None
-
-    def _enqueue(self, state: TaskState) -> None:
-        if state.queue and state.has_room and not state.queued:
-            state.queued = True
-            heapq.heappush(self._ready, (state.priority, state.id))
-
     def _start(self, state: TaskState, step: Step) -> Command | None:
-        scope = self._scope.of(step)
-        command: Command
         try:
-            match state.task:
-                case ToolTask(tool=tool, args=args):
-                    command = CallTool(step.id, step.attempts + 1, tool, render(args, scope))
-                    self.usage.tool_calls += 1
-                case AgentTask(agent=agent, task=task):
-                    if not self._may_run_agent(state):
-                        return None
-                    text = progress.as_text(render(task, scope))
-                    command = RunAgent(step.id, step.attempts + 1, agent, text)
-                    self.usage.agent_runs += 1
-                case WaitTask():
-                    message = f"wait {state.id!r} cannot hold a slot"
-                    raise HistoryMismatchError(message)
+            command = self._command(state, step)
         except TemplateError as error:
             self._fail(state, step, Failure(code=error.code, message=str(error)))
             return None
-        step.attempts += 1
+        if command is None:
+            return None
+        step.attempts = command.attempt
+        step.decision = None
         step.started_at = step.started_at or self._now
         self._move(step, Status.RUNNING)
         state.status = Status.RUNNING
-        state.running += 1
+        self._ready.started(state)
         self._running[step.id] = step
         return command
 
-    def _may_run_agent(self, state: TaskState) -> bool:
-        limit = self.limits.max_agent_runs
-        if self.usage.agent_runs < limit:
-            return True
-        message = f"the run may run sub-agents {limit} times (max_agent_runs)"
-        self._stop_with(
-            "Failed", Failure(code="agent_runs_exhausted", message=message, task=state.id)
+    def _command(self, state: TaskState, step: Step) -> Command | None:
+        """Return what to do for a ready step; None where something else became of it."""
+        task, scope = state.task, self._scope.of(step)
+        goes_on = step.decision is not None  # not another attempt, but the rest of this one
+        attempt = step.attempts if goes_on else step.attempts + 1
+        seconds = self._timeout(state)
+        if isinstance(task, ToolTask):
+            args = render(task.args, scope)
+            step.digest = digest(task.tool, args)
+            if self._is_reused(state, step) or self._must_ask(state, step, task.tool, args):
+                return None
+            if not self._may_spend(state):
+                return None
+            self.usage.tool_calls += 1
+            key = digest(self._key_scope, step.id, step.digest)
+            return CallTool(
+                step=step.id, attempt=attempt, tool=task.tool, args=args, key=key, timeout=seconds
+            )
+        if isinstance(task, AgentTask):
+            text = progress.as_text(render(task.task, scope))
+            step.digest = digest(task.agent, text, self.plan.context)
+            if self._is_reused(state, step) or not self._may_spend(state, agent_runs=not goes_on):
+                return None
+            self.usage.agent_runs += not goes_on
+            return RunAgent(
+                step=step.id,
+                attempt=attempt,
+                agent=task.agent,
+                task=text,
+                key=digest(self._key_scope, step.id, step.digest),
+                timeout=seconds,
+                decision=step.decision,
+            )
+        message = f"task {state.id!r} holds no slot"
+        raise HistoryMismatchError(message)
+
+    def _timeout(self, state: TaskState) -> float | None:
+        task = state.task
+        own = task.timeout if isinstance(task, ToolTask | AgentTask) else None
+        length = own or state.policy.timeout
+        return length.total_seconds() if length is not None else None
+
+    def _is_reused(self, state: TaskState, step: Step) -> bool:
+        found = None if step.attempts else self._reuse.take(state.id, step.digest or "")
+        if found is None:
+            return False
+        step.is_reused = True
+        step.started_at = self._now
+        self._close(state, step, Status.COMPLETED, found.result)
+        return True
+
+    def _must_ask(self, state: TaskState, step: Step, tool: str, args: Json) -> bool:
+        """Whether a person is asked before the tool is called, which happens here."""
+        if not state.policy.approval or step.is_approved:
+            return False
+        question = Question(
+            message=f"Call {tool}?", digest=digest(step.id, tool, args), tool=tool, args=args
         )
+        self._ask(state, step, question, APPROVAL_TIMEOUT)
+        return True
+
+    def _may_spend(self, state: TaskState, *, agent_runs: bool = False) -> bool:
+        limits, used = self.limits, self.usage
+        if agent_runs and used.agent_runs >= limits.max_agent_runs:
+            code = "agent_runs_exhausted"
+            message = f"the run may run sub-agents {limits.max_agent_runs} times (max_agent_runs)"
+        elif limits.max_tokens is not None and used.tokens >= limits.max_tokens:
+            code = "budget_exhausted"
+            message = f"the run used {used.tokens} of {limits.max_tokens} tokens (max_tokens)"
+        else:
+            return True
+        self._stop_with("Failed", Failure(code=code, message=message, task=state.id))
         return False
 
     # -- a task whose dependencies are done ------------------------------------------------------
@@ -221,49 +414,24 @@ class Run:
     def _open(self, state: TaskState) -> None:
         task = state.task
         try:
-            reason = self._skip_reason(state)
+            reason = opening.skip_reason(state, self.tasks, self._scope)
             if reason is not None:
                 state.skip_reason = reason
                 self._add_steps(state, [Step(task.id, status=Status.SKIPPED)])
             elif isinstance(task, WaitTask):
-                self._sleep(state, task)
+                self._open_wait(state, task)
+            elif isinstance(task, ApprovalTask):
+                self._open_approval(state, task)
             elif task.for_each is not None:
-                self._add_steps(state, self._items(state, render(task.for_each, self._scope)))
+                given = render(task.for_each, self._scope)
+                self._add_steps(state, opening.items(state, given, self.limits, self._scope))
             else:
                 self._add_steps(state, [Step(task.id)])
         except TemplateError as error:
             step = Step(task.id)
             self._add_steps(state, [step])
+            state.queue.clear()
             self._fail(state, step, Failure(code=error.code, message=str(error)), whole=True)
-
-    def _skip_reason(self, state: TaskState) -> str | None:
-        when = state.task.when
-        if when is not None:
-            if when.is_per_item:
-                return None
-            return None if _holds(when, self._scope) else "condition"
-        heads = [
-            path.head
-            for expression in data_expressions(state.task)
-            for path in expression.paths
-            if path.head in self.tasks and path.segments[:1] not in {("status",), ("error",)}
-        ]
-        all_skipped = all(self.tasks[head].status is Status.SKIPPED for head in heads)
-        return "upstream_skipped" if heads and all_skipped else None
-
-    def _items(self, state: TaskState, items: Json) -> list[Step]:
-        if not isinstance(items, list):
-            raise TemplateError("for_each_not_a_list", _not_a_list(state, items))
-        if len(items) > self.limits.max_items:
-            message = f"for_each has {len(items)} items; max_items is {self.limits.max_items}"
-            raise TemplateError("too_many_items", message)
-        steps = [Step(f"{state.id}[{n}]", index=n, item=item) for n, item in enumerate(items)]
-        when = state.task.when
-        if when is not None and when.is_per_item:
-            for step in steps:
-                if not _holds(when, self._scope.of(step)):
-                    step.status = Status.SKIPPED
-        return steps
 
     def _add_steps(self, state: TaskState, steps: list[Step]) -> None:
         state.steps = steps
@@ -271,25 +439,49 @@ class Run:
         open_steps = [step for step in steps if step.status is Status.PENDING]
         state.unfinished = len(open_steps)
         self._steps |= {step.id: (state, step) for step in open_steps}
-        state.queue.extend(open_steps if not isinstance(state.task, WaitTask) else ())
-        self._enqueue(state)
+        if isinstance(state.task, ToolTask | AgentTask):
+            state.queue.extend(open_steps)
+            self._ready.add(state)
         if not open_steps:
             self._finish_task(state)
 
-    def _sleep(self, state: TaskState, task: WaitTask) -> None:
+    def _open_wait(self, state: TaskState, task: WaitTask) -> None:
+        step = Step(task.id, started_at=self._now)
+        if task.event is not None:
+            self._open_event(state, step, task)
+            return
         until = self._now + task.duration if task.duration else self._until(task)
+        asked = format_duration(task.duration) if task.duration else format_instant(until)
+        step.digest = digest("wait", asked)
         if until - self._now > self.limits.max_wait:
             longest = format_duration(self.limits.max_wait)
             message = f"the wait until {format_instant(until)} is longer than max_wait ({longest})"
             raise TemplateError("wait_too_long", message)
-        step = Step(task.id, until=until, started_at=self._now)
         self._add_steps(state, [step])
-        self._move(step, Status.WAITING)
-        state.status = Status.WAITING
+        if self._is_reused(state, step):
+            return
+        self._wait(step, Wait.TIMER, until)
         if until <= self._now:
-            self._wake(state, step)
+            self._deadlines.drop(step)
+            self._wake(step)
+
+    def _open_event(self, state: TaskState, step: Step, task: WaitTask) -> None:
+        name = task.event or ""
+        step.digest = digest("event", name)
+        self._add_steps(state, [step])
+        if self._is_reused(state, step):
+            return
+        if self._inbox.wait(name, step):
+            self._wait(step, Wait.EVENT, self._now + (task.timeout or self.limits.max_wait))
         else:
-            heapq.heappush(self._sleeping, (until, state.priority[1], step.id))
+            self._close(state, step, Status.COMPLETED, self._inbox.early(name))
+
+    def _open_approval(self, state: TaskState, task: ApprovalTask) -> None:
+        message = progress.as_text(render(task.message, self._scope))
+        step = Step(task.id, started_at=self._now)
+        self._add_steps(state, [step])
+        question = Question(message=message, digest=digest(task.id, message))
+        self._ask(state, step, question, task.timeout or APPROVAL_TIMEOUT)
 
     def _until(self, task: WaitTask) -> datetime:
         text = render(task.until, self._scope) if task.until is not None else None
@@ -299,36 +491,61 @@ class Run:
             raise TemplateError("invalid_time", message)
         return until
 
+    def _ask(
+        self, state: TaskState | None, step: Step, question: Question, length: timedelta
+    ) -> None:
+        if self._stop is not None and state is not None:
+            self._close(state, step, Status.CANCELED, None)
+            return
+        step.question = question
+        self._wait(step, Wait.APPROVAL, self._now + min(length, self.limits.max_wait))
+
+    def _wait(self, step: Step, reason: Wait, until: datetime) -> None:
+        step.waits_for, step.until = reason, until
+        if step.id != START:
+            state = self._steps[step.id][0]
+            self._move(step, Status.WAITING)
+            state.status = Status.RUNNING if state.running else Status.WAITING
+        step.status = Status.WAITING
+        self._deadlines.add(step)
+
     # -- how a step and a task end -------------------------------------------------------------
 
     def _fail(
-        self, state: TaskState, step: Step, failure: Failure, *, whole: bool = False
+        self,
+        state: TaskState,
+        step: Step,
+        failure: Failure,
+        *,
+        whole: bool = False,
+        result: Json = None,
     ) -> None:
-        failure = Failure(
-            code=failure.code,
-            message=failure.message,
-            task=step.id,
-            correlation_id=failure.correlation_id,
-        )
+        failure = replace(failure, task=step.id)
         step.failure = failure
-        if state.task.on_error == "fail" or whole or not state.iterates:
+        goes_on = state.task.on_error == "continue"
+        if not goes_on or whole or not state.iterates:
             state.failure = state.failure or failure
         self.counts.failures += 1
-        if state.task.on_error == "fail":
+        if not goes_on:
             self._stop_with("Failed", failure)
-        self._close(state, step, Status.FAILED, None)
+        self._close(state, step, Status.FAILED, result)
 
     def _close(self, state: TaskState, step: Step, status: Status, result: Json) -> None:
-        if self._running.pop(step.id, None) is not None:
-            state.running -= 1
+        self._deadlines.drop(step)
         step.result = result
         step.ended_at = self._now
+        if status is Status.COMPLETED:
+            step.failure = None
         self._move(step, status)
         state.unfinished -= 1
+        for left in self._breaker.after(state, step):
+            self._move(left, Status.NOT_RUN if not left.attempts else Status.FAILED)
+            self._deadlines.drop(left)
+            state.unfinished -= 1
         if state.unfinished == 0:
             self._finish_task(state)
         else:
-            self._enqueue(state)
+            self._ready.add(state)
 
     def _finish_task(self, state: TaskState) -> None:
         if state.failure is not None:
@@ -367,83 +584,15 @@ class Run:
     def _end(self) -> None:
         for state in self.tasks.values():
             if state.status not in FINAL:
-                self._leave(state)
-        self._sleeping.clear()
+                leave(state, self._move)
         if self._stop is not None:
             status, failure = self._stop
-            self.outcome = Outcome(status=status, output=self._kept(), error=failure)
+            self.outcome = Outcome(status=status, output=kept(self.tasks), error=failure)
             return
         status = "CompletedWithErrors" if self.counts.failures else "Completed"
         try:
-            self.outcome = Outcome(status=status, output=self._output())
+            output = result_of(self.plan, self.tasks, self._scope)
+            self.outcome = Outcome(status=status, output=output)
         except TemplateError as error:
             failure = Failure(code="output_failed", message=str(error))
-            self.outcome = Outcome(status="Failed", output=self._kept(), error=failure)
-
-    def _leave(self, state: TaskState) -> None:
-        """Record what never ran, and what was still running, of a task that did not end."""
-        for step in state.steps:
-            if step.status not in FINAL:
-                is_running = step.status is Status.RUNNING
-                self._move(step, Status.OUTCOME_UNKNOWN if is_running else Status.NOT_RUN)
-        left = {step.status for step in state.steps}
-        if state.failure is not None:
-            state.status = Status.FAILED
-        elif Status.OUTCOME_UNKNOWN in left:
-            state.status = Status.OUTCOME_UNKNOWN
-        else:
-            state.status = Status.NOT_RUN
-
-    def _output(self) -> Json:
-        if self.plan.output is not None:
-            return render(self.plan.output, self._scope)  # type: ignore[no-any-return]
-        return {s.id: s.result() for s in self.tasks.values() if not s.dependents}
-
-    def _kept(self) -> Json:
-        any_completed = {
-            state.id: state.kept()
-            for state in self.tasks.values()
-            if any(step.status is Status.COMPLETED for step in state.steps)
-        }
-        return any_completed or None
-
-
-def _prepare(plan: Plan) -> dict[str, TaskState]:
-    ids = frozenset(task.id for task in plan.tasks)
-    waits_for = {task.id: dependencies(task, ids) for task in plan.tasks}
-    order = topological_order(waits_for)
-    longest = longest_paths(order, waits_for)
-    states = {
-        task.id: TaskState(task, (-longest[task.id], place), len(waits_for[task.id]))
-        for place, task in enumerate(plan.tasks)
-    }
-    for name, near in waits_for.items():
-        for other in near:
-            states[other].dependents.append(states[name])
-    return states
-
-
-def _holds(when: Condition, scope: RunScope) -> bool:
-    value = when.expression.evaluate(scope, strict=False)
-    if when.operator != "is_true":
-        return _same(value, when.value) is (when.operator == "equals")
-    if value is None or isinstance(value, bool):
-        return bool(value)
-    message = f"'when' must give true or false; {when.expression.source!r} gave {type_name(value)}"
-    raise TemplateError("condition_not_boolean", message)
-
-
-def _same(left: object, right: object) -> bool:
-    """Compare scalars without coercion: 1 equals 1.0, and true does not equal 1."""
-    if isinstance(left, bool) or isinstance(right, bool):
-        return left is right
-    return left == right
-
-
-def _not_a_list(state: TaskState, items: Json) -> str:
-    each = getattr(state.task, "for_each", None)
-    source = f"${{{each.expression.source}}}" if isinstance(each, Whole) else "for_each"
-    hint = ""
-    if isinstance(items, str) and items.lstrip()[:1] in {"[", "{"}:
-        hint = " that holds JSON; let the tool return the array itself"
-    return f"{source} must be an array, and is {type_name(items)}{hint}"
+            self.outcome = Outcome(status="Failed", output=kept(self.tasks), error=failure)

@@ -74,6 +74,22 @@ class RunScope:
         return self._views[state.id]
 
 
+class ResultScope:
+    """The scope of a retry's ``until``: one name, ``result``."""
+
+    def __init__(self, result: Any) -> None:
+        self._names = {"result": result}
+
+    def value(self, path: Path, *, strict: bool) -> Any:
+        """Return what *path* leads to."""
+        value = self._names.get(path.head)
+        return look_up(value, path) if strict else look_up_leniently(value, path)
+
+    def tree(self, heads: frozenset[str]) -> Mapping[str, Any]:
+        """Return the one name."""
+        return {head: self._names.get(head) for head in heads}
+
+
 def _agent_text(state: TaskState, path: Path) -> Path:
     """Read ``report.result.text`` and ``reports.result[0].text`` as the text that they mean."""
     if not isinstance(state.task, AgentTask) or path.segments[-1:] != ("text",):

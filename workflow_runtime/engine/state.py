@@ -8,9 +8,10 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from ..plan.model import AgentTask, Task, WaitTask
+from ..plan.model import AgentTask, Task, ToolTask
+from ..plan.policies import WorkPolicy
 from ..plan.types import Json
-from .messages import Event, Failed, Failure, StepId, Succeeded
+from .messages import Asked, Event, Failed, Failure, StepId, Succeeded
 
 
 class Status(StrEnum):
@@ -22,21 +23,49 @@ class Status(StrEnum):
     COMPLETED = "completed"
     FAILED = "failed"
     SKIPPED = "skipped"
+    CANCELED = "canceled"
     NOT_RUN = "not_run"
     OUTCOME_UNKNOWN = "outcome_unknown"
 
 
-# Which event a step may receive in which status. Anything else is a mismatch.
-ACCEPTS: dict[Status, tuple[type[Event], ...]] = {Status.RUNNING: (Succeeded, Failed)}
+class Wait(StrEnum):
+    """What a waiting step waits for."""
 
-FINAL = frozenset(
-    {Status.COMPLETED, Status.FAILED, Status.SKIPPED, Status.NOT_RUN, Status.OUTCOME_UNKNOWN}
-)
+    TIMER = "timer"
+    RETRY = "retry"
+    EVENT = "event"
+    APPROVAL = "approval"
+
+
+# Which event about an attempt a step may receive in which status; anything else is a mismatch.
+# Answers and events from outside are for whoever waits for them, and otherwise dropped or kept.
+ACCEPTS: dict[Status, tuple[type[Event], ...]] = {Status.RUNNING: (Succeeded, Failed, Asked)}
+
+FINAL = frozenset(Status) - {Status.PENDING, Status.RUNNING, Status.WAITING}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What a person is asked; ``digest`` binds the answer to exactly this.
+
+    ``transcript`` is there where a sub-agent asks.
+    """
+
+    message: str
+    digest: str
+    tool: str | None = None
+    args: Json = None
+    transcript: Json = None
+    is_agents: bool = False
 
 
 @dataclass(slots=True)
 class Step:
-    """One thing to run for a task; ``index`` is its place in a ``for_each``."""
+    """One thing to run for a task; ``index`` is its place in a ``for_each``.
+
+    ``digest`` tells what was asked of the tool or agent, for a re-run; ``payload`` is kept only
+    while the step is to be attempted again.
+    """
 
     id: StepId
     index: int | None = None
@@ -47,7 +76,13 @@ class Step:
     failure: Failure | None = None
     started_at: datetime | None = None
     ended_at: datetime | None = None
+    waits_for: Wait | None = None
     until: datetime | None = None
+    question: Question | None = None
+    decision: Json = None
+    is_approved: bool = False
+    digest: str | None = None
+    is_reused: bool = False
 
     def envelope(self) -> dict[str, Json]:
         """Return the entry of ``items`` that tells a result from its source."""
@@ -63,11 +98,12 @@ class Step:
 
 @dataclass(slots=True)
 class TaskState:
-    """One task of the plan while it runs."""
+    """One task of the plan while it runs; ``streak`` counts equal failures in a row."""
 
     task: Task
     priority: tuple[int, int]
     missing: int
+    policy: WorkPolicy = field(default_factory=WorkPolicy)
     dependents: list[TaskState] = field(default_factory=list)
     status: Status = Status.PENDING
     steps: list[Step] = field(default_factory=list)
@@ -77,6 +113,7 @@ class TaskState:
     failure: Failure | None = None
     skip_reason: str | None = None
     queued: bool = False
+    streak: tuple[str, int] = ("", 0)
 
     @property
     def id(self) -> str:
@@ -84,14 +121,31 @@ class TaskState:
         return self.task.id
 
     @property
+    def target(self) -> str | None:
+        """The tool or the sub-agent, told apart; None for a task that calls nothing."""
+        match self.task:
+            case ToolTask(tool=name):
+                return f"tool {name}"
+            case AgentTask(agent=name):
+                return f"agent {name}"
+            case _:
+                return None
+
+    @property
     def iterates(self) -> bool:
         """Whether the task has one step per item."""
-        return not isinstance(self.task, WaitTask) and self.task.for_each is not None
+        return isinstance(self.task, ToolTask | AgentTask) and self.task.for_each is not None
+
+    @property
+    def is_expanded(self) -> bool:
+        """Whether the task has its one step per item, and is not skipped or failed as a whole."""
+        whole = self.steps and self.steps[0].index is None
+        return self.iterates and not whole and self.status is not Status.PENDING
 
     @property
     def has_room(self) -> bool:
         """Whether the task's own ``concurrency`` lets one more step run."""
-        limit = None if isinstance(self.task, WaitTask) else self.task.concurrency
+        limit = self.task.concurrency if isinstance(self.task, ToolTask | AgentTask) else None
         return limit is None or self.running < limit
 
     def result(self) -> Json:
@@ -99,12 +153,6 @@ class TaskState:
         if self.is_expanded:
             return [step.result for step in self.steps]
         return self.steps[0].result if self.steps else None
-
-    @property
-    def is_expanded(self) -> bool:
-        """Whether the task has its one step per item, and is not skipped or failed as a whole."""
-        whole = self.steps and self.steps[0].index is None
-        return self.iterates and not whole and self.status is not Status.PENDING
 
     def view(self) -> dict[str, Json]:
         """Return what ``${id}`` holds: result, status, error, and items or text."""
@@ -129,4 +177,3 @@ def step_value(state: TaskState, value: Any) -> Json:
     if isinstance(state.task, AgentTask) and isinstance(value, dict):
         return value.get("text")
     return value  # type: ignore[no-any-return]
-

@@ -16,7 +16,7 @@ from typing import Any
 
 from durabletask import task
 
-from ..engine import CallTool, Command, Event, Run, Started
+from ..engine import CallTool, Command, Event, Started
 from ..plan.encoding import dumps
 from ..plan.types import Json
 from ..service import (
@@ -44,7 +44,7 @@ def orchestrate(context: task.OrchestrationContext, payload: str) -> Steps:
     Returns the outcome as a JSON object in a string.
     """
     started = read_run_input(payload)
-    run = Run(started.plan, started.limits)
+    run = started.new_run()
     mailbox = _Mailbox()
     timer = _Timer(context, mailbox)
     _await_inbox(context, mailbox)
@@ -78,19 +78,22 @@ def _now(context: task.OrchestrationContext) -> datetime:
 def _call(
     context: task.OrchestrationContext, started: RunInput, command: Command
 ) -> task.Task[Any]:
-    is_tool = isinstance(command, CallTool)
-    payload: Json = command.args if isinstance(command, CallTool) else command.task
     attempt: dict[str, Json] = {
         "workflow_id": context.instance_id,
         "task_id": command.step,
         "attempt": command.attempt,
-        "kind": "tool" if is_tool else "sub_agent",
-        "target": command.tool if isinstance(command, CallTool) else command.agent,
-        "payload": payload,
-        "context": None if is_tool else started.plan.context,
+        "idempotency_key": f"wf-{command.key}",
+        "timeout": command.timeout,
     }
+    if isinstance(command, CallTool):
+        name = TOOL_ACTIVITY
+        attempt |= {"kind": "tool", "target": command.tool, "payload": command.args}
+    else:
+        name = AGENT_ACTIVITY
+        attempt |= {"kind": "sub_agent", "target": command.agent, "payload": command.task}
+        attempt |= {"context": started.plan.context, "decision": command.decision}
     text = dumps({"skill": started.owner.skill, "attempt": attempt})
-    return context.call_activity(TOOL_ACTIVITY if is_tool else AGENT_ACTIVITY, input=text)
+    return context.call_activity(name, input=text)
 
 
 def _await_inbox(context: task.OrchestrationContext, mailbox: _Mailbox) -> None:

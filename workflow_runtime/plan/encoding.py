@@ -27,6 +27,16 @@ def dumps(value: Json) -> str:
     return text if text.isascii() else scrub(text)
 
 
+def canonical(value: Json) -> str:
+    """Write *value* so that equal values give equal texts; raises as :func:`dumps`."""
+    try:
+        text = json.dumps(value, allow_nan=False, separators=(",", ":"), sort_keys=True)
+    except RecursionError:
+        message = "the value is nested too deeply"
+        raise ValueError(message) from None
+    return text
+
+
 def scrub(text: str) -> str:
     """Replace lone surrogates, which UTF-8 cannot carry."""
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import timedelta
 from difflib import get_close_matches
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 from ..errors import ConfigurationError
+from .policies import Policies, SideEffects, WorkPolicy
 from .times import format_duration, parse_duration
 from .types import JsonSchema
-
-type SideEffects = Literal["none", "idempotent", "once"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +22,7 @@ class ToolGrant:
     description: str = ""
     arguments: JsonSchema | None = None
     output: JsonSchema | None = None
-    side_effects: SideEffects = "none"
+    policy: WorkPolicy = field(default_factory=WorkPolicy)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +31,7 @@ class AgentGrant:
 
     name: str
     description: str = ""
+    policy: WorkPolicy = field(default_factory=WorkPolicy)
 
 
 _CEILINGS: dict[str, int | timedelta] = {
@@ -42,6 +42,8 @@ _CEILINGS: dict[str, int | timedelta] = {
     "max_wait": timedelta(days=365),
     "max_duration": timedelta(days=365),
     "max_active": 100,
+    "max_tokens": 1_000_000_000,
+    "ask_above_agent_runs": 10_000,
 }
 
 
@@ -56,6 +58,8 @@ class Limits:
     max_wait: timedelta = timedelta(days=30)
     max_duration: timedelta = timedelta(days=30)
     max_active: int = 10
+    max_tokens: int | None = None
+    ask_above_agent_runs: int | None = None
 
     @classmethod
     def from_json(cls, value: Any) -> Self:
@@ -63,11 +67,13 @@ class Limits:
         if not isinstance(value, Mapping):
             message = "workflows.limits must be a mapping such as {max_parallelism: 32}"
             raise ConfigurationError(message)
-        return cls(**{str(key): _limit(str(key), given) for key, given in value.items()})
+        limits: dict[str, Any] = {str(key): _limit(str(key), given) for key, given in value.items()}
+        return cls(**limits)
 
     def to_json(self) -> dict[str, int | str]:
-        """Write every limit; durations in ISO 8601."""
-        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        """Write every limit there is; durations in ISO 8601."""
+        given = {f.name: getattr(self, f.name) for f in fields(self)}
+        values = {name: value for name, value in given.items() if value is not None}
         return {k: format_duration(v) if isinstance(v, timedelta) else v for k, v in values.items()}
 
 
@@ -105,3 +111,10 @@ class Grants:
     agents: Mapping[str, AgentGrant] = field(default_factory=dict)
     limits: Limits = field(default_factory=Limits)
     unloaded: Mapping[str, str] = field(default_factory=dict)
+
+    def policies(self, tools: Iterable[str], agents: Iterable[str]) -> Policies:
+        """Return the policies of what a plan names, to be frozen into its run."""
+        return Policies(
+            tools={name: self.tools[name].policy for name in sorted(set(tools) & set(self.tools))},
+            agents={n: self.agents[n].policy for n in sorted(set(agents) & set(self.agents))},
+        )

@@ -142,3 +142,16 @@ def expressions(template: Template) -> Iterator[Expression]:
 def escape(text: str) -> str:
     """Return the template that renders to *text* whatever it contains."""
     return text.replace("${", "$${")
+
+
+def escaped(value: Json) -> Json:
+    """Return the template that renders to *value*, whatever its strings contain."""
+    match value:
+        case str():
+            return escape(value)
+        case list():
+            return [escaped(one) for one in value]
+        case dict():
+            return {key: escaped(one) for key, one in value.items()}
+        case _:
+            return value

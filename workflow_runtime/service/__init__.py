@@ -6,7 +6,8 @@ from .help_topics import TOPICS
 from .owners import Owner, OwnerKeys
 from .run_input import RunInput, read_run_input
 from .summary import Summary
-from .workflows import ORCHESTRATOR, WorkflowService
+from .starting import ORCHESTRATOR
+from .workflows import WorkflowService
 
 __all__ = [
     "INBOX",

@@ -8,20 +8,26 @@ The status envelope: one shape for models, HTTP clients and the page, bounded in
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime, timedelta
 from typing import Any
 
-from ..engine import Run, Status, Step
+from ..engine import Run, Status, Step, Wait
 from ..errors import InvalidRequestError, TemplateError
 from ..hub import InstanceState
 from ..plan.encoding import dumps
+from ..plan.model import WaitTask
 from ..plan.paths import look_up, parse_path
-from ..plan.times import format_instant
+from ..plan.times import format_duration, format_instant
 from ..plan.types import Json
 from .summary import Summary
 
 MODEL_BYTES = 8 * 1024
 END_YOUR_TURN = "End your turn; you will be told when it ends."
 POLL_SECONDS = 5
+
+_MAX_WAITS = 10
+_MAX_MESSAGE = 1_000
+_QUIET = timedelta(seconds=30)
 
 _NATIVE = {
     "PENDING": "Pending",
@@ -77,10 +83,12 @@ def _common(state: InstanceState, status: str, summary: Summary | None) -> dict[
     return envelope
 
 
-def full(state: InstanceState, run: Run | None, *, max_bytes: int) -> dict[str, Json]:
-    """Return the whole envelope, at most *max_bytes* of JSON."""
+def full(
+    state: InstanceState, run: Run | None, *, now: datetime, max_bytes: int
+) -> dict[str, Json]:
+    """Return the whole envelope as of *now*, at most *max_bytes* of JSON."""
     if run is None:
-        envelope = short(state)
+        envelope = short(state) | _idle(state, now)
         if state.native_status == "FAILED":
             envelope["error"] = _native_failure(state)
         return envelope
@@ -88,6 +96,9 @@ def full(state: InstanceState, run: Run | None, *, max_bytes: int) -> dict[str, 
     status = status_of(state, summary)
     envelope = _common(state, status, summary) | {"name": run.plan.name}
     envelope["usage"] = dict(run.usage.to_json())
+    if not has_ended(status):
+        envelope["waiting_for"] = _waiting_for(run)
+        envelope |= _idle(state, now)
     if run.outcome is not None and run.outcome.error is not None:
         envelope["error"] = run.outcome.error.to_json()
     if state.native_status == "FAILED":
@@ -96,6 +107,41 @@ def full(state: InstanceState, run: Run | None, *, max_bytes: int) -> dict[str, 
         room = max_bytes // 2
         envelope["output"] = preview(run.outcome.output, room, "task_id and path")
     return _with_tasks(envelope, run, max_bytes)
+
+
+def _waiting_for(run: Run) -> list[Json]:
+    """Return a few of the waits, questions to people first and with all that was asked."""
+    waits = [step for step in run.waiting if step.waits_for is not Wait.RETRY]
+    waits.sort(key=lambda step: (step.waits_for is not Wait.APPROVAL, step.until, step.id))
+    return [_wait(run, step) for step in waits[:_MAX_WAITS]]
+
+
+def _wait(run: Run, step: Step) -> dict[str, Json]:
+    shown: dict[str, Json] = {"task": step.id, "kind": str(step.waits_for)}
+    task = run.tasks[step.id].task if step.id in run.tasks else None
+    if step.question is not None:
+        shown |= {"message": step.question.message[:_MAX_MESSAGE], "digest": step.question.digest}
+        if step.question.tool is not None:
+            args = preview(step.question.args, _MAX_MESSAGE, "task_id and path")
+            shown |= {"tool": step.question.tool, "args": args}
+    elif isinstance(task, WaitTask) and task.event is not None:
+        shown["event"] = task.event
+    if step.until is not None:
+        shown["until"] = format_instant(step.until)
+    return shown
+
+
+def _idle(state: InstanceState, now: datetime) -> dict[str, Json]:
+    """Say since when nothing has happened, and that nobody works on it where that is so."""
+    quiet = max(timedelta(0), now - state.updated_at)
+    if quiet < _QUIET:
+        return {}
+    if state.native_status == "PENDING":
+        return {
+            "pending_since": format_instant(state.created_at),
+            "hint": "No worker has taken this run yet: is the app running?",
+        }
+    return {"no_progress_for": format_duration(timedelta(seconds=int(quiet.total_seconds())))}
 
 
 def _native_failure(state: InstanceState) -> dict[str, Json]:
@@ -144,6 +190,8 @@ def _line(step: Step, skip_reason: str | None) -> dict[str, Json]:
         line["ended_at"] = format_instant(step.ended_at)
     if step.until is not None:
         line["until"] = format_instant(step.until)
+    if step.is_reused:
+        line["reused"] = True
     if step.failure is not None:
         line["error"] = step.failure.to_json()
     if step.status is Status.SKIPPED and skip_reason is not None:

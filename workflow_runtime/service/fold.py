@@ -10,7 +10,18 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Any
 
-from ..engine import CancelRequested, Event, Failed, Failure, Run, Started, Succeeded
+from ..engine import (
+    Answered,
+    Asked,
+    CancelRequested,
+    Event,
+    EventArrived,
+    Failed,
+    Failure,
+    Run,
+    Started,
+    Succeeded,
+)
 from ..errors import HistoryMismatchError
 from ..hub import HistoryEntry
 from ..plan.encoding import loads
@@ -33,7 +44,7 @@ def fold(history: Iterable[HistoryEntry]) -> tuple[RunInput, Run] | None:
             turn = entry.at
         elif entry.kind == "started" and entry.payload is not None:
             run_input = read_run_input(entry.payload)
-            run = Run(run_input.plan, run_input.limits)
+            run = run_input.new_run()
             run.handle([Started()], turn or entry.at)
         elif entry.kind == "scheduled":
             step = step_of(entry.payload)
@@ -75,12 +86,18 @@ def attempt_ended(step: str, result: str) -> Event:
         if "failure" in value:
             return Failed(step, Failure.from_json(value["failure"]))
         usage = value.get("usage") or {}
-        return Succeeded(
-            step,
-            value["value"],
-            int(usage.get("input_tokens", 0)),
-            int(usage.get("output_tokens", 0)),
-        )
+        given, answered = int(usage.get("input_tokens", 0)), int(usage.get("output_tokens", 0))
+        if "ask" in value:
+            ask = value["ask"]
+            return Asked(
+                step=step,
+                tool=str(ask["tool"]),
+                args=ask["args"],
+                transcript=ask["transcript"],
+                input_tokens=given,
+                output_tokens=answered,
+            )
+        return Succeeded(step, value["value"], given, answered)
     except (ValueError, TypeError, KeyError, AttributeError):
         message = f"the result of {step!r} is not in the format of this version"
         raise HistoryMismatchError(message) from None
@@ -96,9 +113,23 @@ def inbox_event(payload: str) -> Event | None:
     """Read a message to a run; None for one this version does not know."""
     try:
         value: Any = loads(payload)
-        kind = value["kind"]
-    except (ValueError, TypeError, KeyError):
+        match value["kind"]:
+            case "cancel":
+                return CancelRequested(str(value.get("reason") or "canceled"))
+            case "event":
+                return EventArrived(
+                    id=str(value["id"]), name=str(value["name"]), payload=value.get("payload")
+                )
+            case "approval":
+                return Answered(
+                    id=str(value["id"]),
+                    step=str(value["step"]),
+                    digest=str(value["digest"]),
+                    approved=value["approved"] is True,
+                    by=str(value.get("by") or ""),
+                    comment=str(value.get("comment") or ""),
+                    at=str(value.get("at") or ""),
+                )
+    except (ValueError, TypeError, KeyError, AttributeError):
         return None
-    if kind == "cancel":
-        return CancelRequested(str(value.get("reason") or "canceled"))
     return None

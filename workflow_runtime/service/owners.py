@@ -3,7 +3,8 @@ Who a run belongs to, and the ids that say so.
 
 A run id is ``<owner>-<time>-<random>``: a keyed hash (HMAC-SHA-256, 80 bits) of principal, skill
 and session; the start in milliseconds, counted down, so that the newest id sorts first; and 32
-random bits. The hash makes listing a prefix query, and a foreign id unreadable without the key.
+random bits. A run that was started with an idempotency key has ``k-`` and a hash of the key in the
+place of time and chance, so that two starts with one key are one id. The hash makes listing a prefix query, and a foreign id unreadable without the key.
 """
 
 from __future__ import annotations
@@ -15,9 +16,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+KEYED = "k-"
 _OWNER_HEX = 20
 _TIME_HEX = 11
 _LATEST_MS = 16**_TIME_HEX - 1
+_KEY_HEX = 32
 _SEPARATOR = "\x1f"
 
 
@@ -54,7 +57,15 @@ class OwnerKeys:
             for prefix in self.prefixes(owner)
         )
 
-    def new_id(self, owner: Owner, now: datetime) -> str:
-        """Make the id of a run that starts now."""
+    def keyed_ids(self, owner: Owner, key: str) -> tuple[str, ...]:
+        """Return the ids that a run started with this idempotency key may have."""
+        text = key.encode("utf-8", "surrogatepass")
+        digest = hashlib.sha256(text).hexdigest()[:_KEY_HEX]
+        return tuple(f"{prefix}{KEYED}{digest}" for prefix in self.prefixes(owner))
+
+    def new_id(self, owner: Owner, now: datetime, *, key: str | None = None) -> str:
+        """Make the id of a run that starts now, or of the one run that has the key."""
+        if key is not None:
+            return self.keyed_ids(owner, key)[0]
         countdown = _LATEST_MS - int(now.timestamp() * 1000)
         return f"{self.prefixes(owner)[0]}{countdown:0{_TIME_HEX}x}-{secrets.token_hex(4)}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..plan.grants import Grants
 from ..plan.graph import dependencies, longest_paths, topological_order
-from ..plan.model import AgentTask, Plan, Task, ToolTask, WaitTask
+from ..plan.model import AgentTask, ApprovalTask, Plan, Task, ToolTask
 from ..plan.templates import Constant
 from ..plan.types import Json
 
@@ -12,7 +12,7 @@ DEPENDS = "depends on data"
 
 
 def preview_plan(plan: Plan, grants: Grants) -> dict[str, Json]:
-    """Return task and call counts, the longest way through, and tools with side effects.
+    """Return task and call counts, the longest way through, tools with side effects, approvals.
 
     A count is a number, or ``"depends on data"`` where a ``for_each`` list is known only when it
     runs.
@@ -22,7 +22,7 @@ def preview_plan(plan: Plan, grants: Grants) -> dict[str, Json]:
     order = topological_order(waits_for)
     longest = longest_paths(order, waits_for)
     tools = {task.tool for task in plan.tasks if isinstance(task, ToolTask)}
-    effects = sorted(name for name in tools if grants.tools[name].side_effects != "none")
+    effects = sorted(name for name in tools if grants.tools[name].policy.side_effects != "none")
     return {
         "valid": True,
         "tasks": len(plan.tasks),
@@ -30,14 +30,20 @@ def preview_plan(plan: Plan, grants: Grants) -> dict[str, Json]:
         "sub_agent_runs": _count(plan, AgentTask),
         "longest_path": list(_longest_way(order, waits_for, longest)),
         "side_effects": list(effects),
-        "approvals": [],
+        "approvals": [task.id for task in plan.tasks if _asks(task, grants)],
     }
 
 
-def _count(plan: Plan, kind: type[Task]) -> int | str:
+def _asks(task: Task, grants: Grants) -> bool:
+    """Whether a person is asked: the task says so, or its tool does."""
+    by_tool = isinstance(task, ToolTask) and grants.tools[task.tool].policy.approval
+    return by_tool or isinstance(task, ApprovalTask)
+
+
+def _count(plan: Plan, kind: type[ToolTask | AgentTask]) -> int | str:
     total = 0
     for task in plan.tasks:
-        if not isinstance(task, kind) or isinstance(task, WaitTask):
+        if not isinstance(task, ToolTask | AgentTask) or not isinstance(task, kind):
             continue
         if task.for_each is None:
             total += 1

@@ -7,11 +7,12 @@ The orchestrator writes it at every turn; what does not fit is left out, last wh
 from __future__ import annotations
 
 import heapq
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Self
 
-from ..engine import Run, RunStatus
+from ..engine import Run, RunStatus, Step, Wait
 from ..plan.encoding import dumps, loads
 from ..plan.times import format_instant
 from ..plan.types import Json
@@ -23,7 +24,7 @@ _MAX_NAME = 60
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
-    """Where a run stands, in short. ``waiting_for`` holds ``{task, kind, until}``."""
+    """Where a run stands, in short. ``waiting_for`` holds ``{task, kind, until}``, people first."""
 
     status: RunStatus
     name: str = ""
@@ -35,16 +36,13 @@ class Summary:
     @classmethod
     def of(cls, run: Run) -> Self:
         """Summarise a run, in work that does not grow with it."""
-        waits = heapq.nsmallest(_MAX_SHOWN, run.sleeping) if run.outcome is None else []
         failure = run.outcome.error if run.outcome is not None else None
+        waiting = islice((step for step in run.waiting if step.waits_for is not Wait.RETRY), 200)
         return cls(
             status=run.status,
             name=run.plan.name[:_MAX_NAME],
             counts=run.counts.to_json(),
-            waiting_for=tuple(
-                {"task": step, "kind": "timer", "until": format_instant(until)}
-                for until, _, step in waits
-            ),
+            waiting_for=tuple(_waits_for(step) for step in _soonest(waiting)),
             now=tuple(step.id for step in islice(run.running, _MAX_SHOWN)),
             error=failure.code if failure is not None else None,
         )
@@ -80,3 +78,19 @@ class Summary:
             )
         except (ValueError, TypeError, KeyError, AttributeError):
             return None
+
+
+def _soonest(waiting: Iterable[Step]) -> list[Step]:
+    """Return a few of the waiting steps: those that ask a person, then the soonest."""
+    return heapq.nsmallest(
+        _MAX_SHOWN,
+        waiting,
+        key=lambda step: (step.waits_for is not Wait.APPROVAL, step.until, step.id),
+    )
+
+
+def _waits_for(step: Step) -> dict[str, Json]:
+    shown: dict[str, Json] = {"task": step.id, "kind": str(step.waits_for)}
+    if step.until is not None:
+        shown["until"] = format_instant(step.until)
+    return shown

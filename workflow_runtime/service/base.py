@@ -1,0 +1,59 @@
+"""What every part of the service has: the hub, the catalog, the owner keys and a clock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+
+from ..engine import Run
+from ..errors import HistoryMismatchError, WorkflowNotFoundError
+from ..hub import InstanceState, TaskHub
+from ..logs import get_logger
+from ..skills import Catalog
+from .fold import fold
+from .owners import Owner, OwnerKeys
+from .run_input import RunInput
+
+_log = get_logger(__name__)
+
+
+class ServiceBase:
+    """Finds runs and reads them."""
+
+    def __init__(
+        self,
+        *,
+        hub: TaskHub,
+        catalog: Catalog,
+        owner_keys: OwnerKeys,
+        clock: Callable[[], datetime],
+    ) -> None:
+        self._hub = hub
+        self._catalog = catalog
+        self._keys = owner_keys
+        self._clock = clock
+
+    async def find(self, workflow_id: str) -> InstanceState:
+        """Return any run of the hub, for an operator; raises WorkflowNotFoundError."""
+        found = await self._hub.state(workflow_id, payloads=False)
+        if found is None:
+            message = f"no workflow has the id {workflow_id[:100]!r}"
+            raise WorkflowNotFoundError(message)
+        return found
+
+    async def _owned(self, owner: Owner, workflow_id: str) -> InstanceState:
+        found = None
+        if self._keys.owns(owner, workflow_id):
+            found = await self._hub.state(workflow_id, payloads=False)
+        if found is None:
+            message = f"no workflow of this session has the id {workflow_id[:100]!r}"
+            raise WorkflowNotFoundError(message)
+        return found
+
+    async def _folded(self, state: InstanceState) -> tuple[RunInput, Run] | None:
+        """Return the run as its history tells it; None where it has not begun or is unreadable."""
+        try:
+            return fold(await self._hub.history(state.instance_id))
+        except HistoryMismatchError as error:
+            _log.warning("%s", error, extra={"workflow_id": state.instance_id})
+            return None

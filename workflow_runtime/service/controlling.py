@@ -1,0 +1,144 @@
+"""Say something to a run: stop, an answer to its question, an event it may wait for."""
+
+from __future__ import annotations
+
+import secrets
+
+from ..errors import ConflictError, InvalidRequestError
+from ..hub import InstanceState
+from ..plan.encoding import dumps
+from ..plan.times import format_instant
+from ..plan.types import Json
+from . import envelope
+from .base import ServiceBase
+from .fold import INBOX
+from .owners import Owner
+
+_MAX_TEXT = 500
+_MAX_EVENT = 64 * 1024
+_MAX_NAME = 100
+
+
+class Controlling(ServiceBase):
+    """The half of the service that changes where a run goes."""
+
+    async def cancel(self, owner: Owner, workflow_id: str, reason: str = "") -> dict[str, Json]:
+        """Ask a run to stop: no step starts any more, running ones are awaited for a while."""
+        return await self.cancel_instance(await self._owned(owner, workflow_id), reason)
+
+    async def cancel_instance(self, state: InstanceState, reason: str) -> dict[str, Json]:
+        """Cancel an instance that was found already."""
+        if ended := _already(state):
+            return ended
+        await self._send(state, {"kind": "cancel", "reason": reason[:_MAX_TEXT] or "canceled"})
+        return {"workflow_id": state.instance_id, "status": "Canceling"}
+
+    async def terminate(self, owner: Owner, workflow_id: str, reason: str = "") -> dict[str, Json]:
+        """End a run at once; what is running has no effect on it any more."""
+        return await self.terminate_instance(await self._owned(owner, workflow_id), reason)
+
+    async def terminate_instance(self, state: InstanceState, reason: str) -> dict[str, Json]:
+        """Terminate an instance that was found already."""
+        if ended := _already(state):
+            return ended
+        await self._hub.terminate(state.instance_id, reason[:_MAX_TEXT] or "terminated")
+        return {"workflow_id": state.instance_id, "status": "Terminated"}
+
+    async def approve(  # noqa: PLR0913 all that is recorded of an answer
+        self,
+        owner: Owner,
+        workflow_id: str,
+        task: str,
+        *,
+        approved: bool,
+        digest: str,
+        by: str,
+        comment: str = "",
+    ) -> dict[str, Json]:
+        """Answer a question of a run; *digest* is that of what the person was shown.
+
+        Raises ConflictError when that is not (or no longer) what the task asks.
+        """
+        state = await self._owned(owner, workflow_id)
+        return await self.approve_instance(
+            state, task, approved=approved, digest=digest, by=by, comment=comment
+        )
+
+    async def approve_instance(  # noqa: PLR0913 all that is recorded of an answer
+        self,
+        state: InstanceState,
+        task: str,
+        *,
+        approved: bool,
+        digest: str | None,
+        by: str,
+        comment: str = "",
+    ) -> dict[str, Json]:
+        """Answer for an instance that was found already; without *digest* what is asked now."""
+        folded = await self._folded(state)
+        waiting = folded[1].waiting if folded is not None else ()
+        question = next((step.question for step in waiting if step.id == task), None)
+        if question is None or state.is_final:
+            message = f"task {task[:100]!r} does not wait for an approval; ask for the status again"
+            raise ConflictError(message)
+        if digest is not None and digest != question.digest:
+            message = f"what task {task!r} asks has changed; ask for the status and look again"
+            raise ConflictError(message)
+        await self._send(
+            state,
+            {
+                "kind": "approval",
+                "id": secrets.token_hex(8),
+                "step": task,
+                "digest": question.digest,
+                "approved": approved,
+                "by": by[:_MAX_TEXT],
+                "comment": comment[:_MAX_TEXT],
+                "at": format_instant(self._clock()),
+            },
+        )
+        return {"workflow_id": state.instance_id, "task": task, "approved": approved}
+
+    async def send_event(
+        self,
+        owner: Owner,
+        workflow_id: str,
+        name: str,
+        payload: Json = None,
+        *,
+        event_id: str | None = None,
+    ) -> dict[str, Json]:
+        """Tell a run of an event; one that comes early is kept for the task that waits for it.
+
+        A second event with the same *event_id* changes nothing.
+        """
+        state = await self._owned(owner, workflow_id)
+        return await self.send_event_to(state, name, payload, event_id=event_id)
+
+    async def send_event_to(
+        self, state: InstanceState, name: str, payload: Json, *, event_id: str | None = None
+    ) -> dict[str, Json]:
+        """Tell an instance that was found already."""
+        if not name or len(name) > _MAX_NAME:
+            message = f"the name of an event has 1 to {_MAX_NAME} characters"
+            raise InvalidRequestError(message)
+        if len(dumps(payload).encode()) > _MAX_EVENT:
+            message = f"an event may carry {_MAX_EVENT // 1024} KiB"
+            raise InvalidRequestError(message)
+        if ended := _already(state):
+            message = f"the workflow has ended already: {ended['status']}"
+            raise ConflictError(message)
+        event_id = event_id or secrets.token_hex(8)
+        message_: dict[str, Json] = {"kind": "event", "id": event_id, "name": name}
+        await self._send(state, {**message_, "payload": payload})
+        return {"workflow_id": state.instance_id, "event": name, "id": event_id}
+
+    async def _send(self, state: InstanceState, message: dict[str, Json]) -> None:
+        await self._hub.raise_event(state.instance_id, INBOX, dumps(message))
+
+
+def _already(state: InstanceState) -> dict[str, Json] | None:
+    status = str(envelope.short(state)["status"])
+    if not envelope.has_ended(status):
+        return None
+    return {"workflow_id": state.instance_id, "status": status, "already_finished": True}
