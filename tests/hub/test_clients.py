@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import grpc
 import pytest
+from azure.durable_functions import DurableFunctionsClient
 from durabletask import task
 from durabletask.client import OrchestrationQuery, OrchestrationStatus, TaskHubGrpcClient
 from durabletask.internal import orchestrator_service_pb2 as pb
@@ -254,6 +255,25 @@ async def test_the_sync_client_works_beside_the_loop(hub, worker):
             return client.wait_for_orchestration_completion(instance_id, timeout=20)
 
     assert (await asyncio.to_thread(run)).serialized_output == "20"
+
+
+async def test_the_azure_client_works_with_its_metadata_and_its_prefix_queries(hub, worker):
+    client = DurableFunctionsClient(
+        json.dumps(
+            {
+                "taskHubName": "local",
+                "rpcBaseUrl": f"http://{hub.address}",
+                "requiredQueryStringParameters": "code=secret",
+            }
+        )
+    )
+    async with client:
+        instance_id = await client.schedule_new_orchestration("fan", input=4, instance_id="mine/1")
+        state = await client.wait_for_orchestration_completion(instance_id, timeout=20)
+        assert (state.serialized_input, state.serialized_output) == ("4", "12")
+        query = OrchestrationQuery(instance_id_prefix="mine/1", fetch_inputs_and_outputs=False)
+        (found,) = await client.get_all_orchestration_states(query)
+        assert (found.instance_id, found.serialized_input) == ("mine/1", None)
 
 
 async def test_work_goes_on_after_the_hub_was_closed_and_opened(tmp_path):

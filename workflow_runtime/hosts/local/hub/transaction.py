@@ -152,8 +152,8 @@ class Transaction:
         """
         seq = self.sequences.ready
         self.sequences.ready = seq + 1
-        self.execute("INSERT OR IGNORE INTO ready (seq, key) VALUES (?, ?)", (seq, key))
-        self.effects.ready = True
+        added = self.execute("INSERT OR IGNORE INTO ready (seq, key) VALUES (?, ?)", (seq, key))
+        self.effects.ready |= added.rowcount > 0
 
     def append_history(self, key: int, count: int, events: Sequence[bytes]) -> None:
         """Append to a history that has ``count`` events."""
