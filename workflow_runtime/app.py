@@ -10,7 +10,7 @@ import logging
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from azure.durable_functions import DFApp
@@ -20,11 +20,13 @@ from .agents.models import Models, ModelSettings, make_models
 from .agents.sessions import SessionStore
 from .agents.sub_agents import AgentExecutor
 from .errors import ConfigurationError, DataDirectoryError
-from .execution import ToolPool
+from .execution import CancelSignals, FileMarkers, ToolPool
 from .hosts.activities import Attempts, activities
 from .hosts.client import DurableTaskHub
 from .hosts.durable import orchestrate
 from .hosts.functions import register
+from .hosts.host_json import read_host_json
+from .hosts.watching import CancelWatcher
 from .service import ORCHESTRATOR, OwnerKeys, WorkflowService
 from .settings import Settings
 from .skills import Catalog, load_catalog
@@ -32,6 +34,7 @@ from .web import routes
 
 _KEY_FILE = "owner.key"
 _KEY_BYTES = 32
+_SPARE_SECONDS = 30.0
 
 
 def create_function_app(app_root: Path | str = ".", *, settings: Settings | None = None) -> DFApp:
@@ -72,6 +75,7 @@ def build(root: Path, settings: Settings) -> Parts:
     """Build and check the parts of the app in *root*; raises ConfigurationError."""
     logging.getLogger("workflow_runtime").setLevel(settings.log_level)
     catalog = load_catalog(root)
+    longest = _longest_attempt(root, catalog)
     models = make_models(_model_settings(settings))
     models.verify(catalog.skills.values())
     pool = ToolPool(settings.tool_threads)
@@ -82,15 +86,45 @@ def build(root: Path, settings: Settings) -> Parts:
         pool=pool,
         clock=_now,
     )
+    signals = CancelSignals()
     agents = AgentExecutor(catalog=catalog, models=models, pool=pool)
     return Parts(
         settings=settings,
         catalog=catalog,
         models=models,
         chat=chat,
-        attempts=Attempts(catalog=catalog, agents=agents, pool=pool),
+        attempts=Attempts(
+            catalog=catalog,
+            agents=agents,
+            pool=pool,
+            signals=signals,
+            markers=FileMarkers(settings.data / "markers"),
+            watcher=CancelWatcher(signals),
+            max_seconds=longest,
+        ),
         services=_Services(catalog, owner_keys(settings)),
     )
+
+
+def _longest_attempt(root: Path, catalog: Catalog) -> float | None:
+    """Return how long one attempt may take: safely less than the host lets a function run.
+
+    Raises ConfigurationError for a tool or a skill that asks for more.
+    """
+    limit = read_host_json(root / "host.json").function_timeout
+    if limit is None:
+        return None
+    longest = max(limit - _SPARE_SECONDS, limit / 2)
+    asked = {f"tool {t.name!r}": t.policy.timeout for t in catalog.workflow_tools.values()}
+    asked |= {f"skill {s.slug!r}": timedelta(seconds=s.timeout) for s in catalog.skills.values()}
+    for what, length in asked.items():
+        if length is not None and length.total_seconds() > longest:
+            message = (
+                f"{what} has a timeout of {length.total_seconds():g} s, and functionTimeout in"
+                f" host.json leaves {longest:g} s; lower the one or raise the other"
+            )
+            raise ConfigurationError(message)
+    return longest
 
 
 class _Services:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from .graph import dependencies, topological_order
-from .model import AgentTask, Plan, Task, ToolTask, WaitTask
+from .model import AgentTask, ApprovalTask, Plan, Task, ToolTask, WaitTask
 from .templates import Constant
 from .times import format_duration
+
+_SHAPES = {WaitTask: ("([", "])"), AgentTask: ("[/", "/]"), ApprovalTask: ("{{", "}}")}
 
 
 def mermaid(plan: Plan) -> str:
@@ -15,7 +17,7 @@ def mermaid(plan: Plan) -> str:
     ids = frozenset(task.id for task in plan.tasks)
     lines = ["flowchart TD"]
     for task in plan.tasks:
-        left, right = {"wait": ("([", "])"), "sub_agent": ("[/", "/]")}.get(_kind(task), ("[", "]"))
+        left, right = _SHAPES.get(type(task), ("[", "]"))
         label = "<br/>".join(_escaped(part) for part in (task.id, *_details(task)))
         lines.append(f'    t_{task.id}{left}"{label}"{right}')
     for task in plan.tasks:
@@ -41,29 +43,23 @@ def text(plan: Plan) -> str:
     return "\n".join(lines)
 
 
-def _kind(task: Task) -> str:
-    match task:
-        case WaitTask():
-            return "wait"
-        case AgentTask():
-            return "sub_agent"
-        case ToolTask():
-            return "tool"
-
-
 def _details(task: Task) -> Iterator[str]:
     match task:
         case ToolTask(tool=tool):
             yield f"tool {tool}"
         case AgentTask(agent=agent):
             yield f"sub-agent {agent}"
+        case ApprovalTask():
+            yield "ask a person"
+        case WaitTask(event=str() as event):
+            yield f"wait for event {event}"
         case WaitTask(duration=duration) if duration is not None:
             yield f"wait {format_duration(duration)}"
         case WaitTask(until=Constant(value)):
             yield f"wait until {value}"
         case WaitTask():
             yield "wait until a computed time"
-    if not isinstance(task, WaitTask) and task.for_each is not None:
+    if isinstance(task, ToolTask | AgentTask) and task.for_each is not None:
         yield "for each item"
     if task.when is not None:
         yield f"when {task.when.expression.source}"

@@ -23,7 +23,7 @@ from . import listing
 from .calls import Caller
 from .dispatch import Dispatcher, WorkSource
 from .functions_app import read_app
-from .host_json import HostSettings
+from ..host_json import HostSettings
 from .http import HttpSide
 from .server import Interrupts, Server, settled
 

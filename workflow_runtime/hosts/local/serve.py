@@ -14,7 +14,7 @@ from typing import Any
 from azure.functions import FunctionRegister
 
 from .host import LocalHost, client_json, listen
-from .host_json import HostSettings, read_host_json
+from ..host_json import HostSettings, read_host_json
 from .hub import SqliteTaskHub
 
 
