@@ -1,28 +1,29 @@
 """How one attempt is carried out: the only layer that runs what tool authors wrote."""
 
 from .arguments import InvalidArgumentsError
-from .attempts import (
-    AgentAnswer,
-    AgentRequest,
-    AttemptRequest,
-    SubAgents,
-    call_tool,
-    carry_out,
-)
-from .context import TaskContext, task_context
+from .attempts import call_tool, carry_out
+from .context import TaskContext, step_key, task_context
 from .failures import AgentMissingError
+from .markers import FileMarkers, Markers
 from .pool import ToolPool
 from .redaction import redact
+from .requests import AgentAnswer, AgentAsk, AgentRequest, AttemptRequest, SubAgents
 from .results import ResultNotJsonError, to_json
+from .signals import CancelSignals, Signal
 from .tools import Tool, ToolBox
 
 __all__ = [
     "AgentAnswer",
+    "AgentAsk",
     "AgentMissingError",
     "AgentRequest",
     "AttemptRequest",
+    "CancelSignals",
+    "FileMarkers",
     "InvalidArgumentsError",
+    "Markers",
     "ResultNotJsonError",
+    "Signal",
     "SubAgents",
     "TaskContext",
     "Tool",
@@ -31,6 +32,7 @@ __all__ = [
     "call_tool",
     "carry_out",
     "redact",
+    "step_key",
     "task_context",
     "to_json",
 ]

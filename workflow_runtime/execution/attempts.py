@@ -11,150 +11,165 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable
-from dataclasses import asdict, dataclass
-from typing import Any, Literal, Protocol, Self, cast
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, cast
 
+from ..logs import bound
 from ..plan.encoding import dumps
 from ..plan.types import Json
-from .context import TaskContext, entered
-from .failures import Place, ToolMissingError, failure_of
+from .context import TaskContext, entered, step_key
+from .failures import AlreadyBegunError, Place, ToolMissingError, failure_of, log_late_end
+from .markers import Markers
 from .pool import ToolPool
+from .requests import AgentAnswer, AgentRequest, AttemptRequest, SubAgents
 from .results import to_json
+from .signals import CancelSignals, Signal
+from .supervision import RunCanceledError, Watch
 from .tools import Tool, ToolBox
 
 type Outcome = dict[str, Any]
-"""``{"value", "usage"?}`` or ``{"failure": {"code", "message", "kind", "correlation_id", …}}``."""
+"""One of ``value``, ``failure`` and ``ask``, and ``usage`` of a sub-agent.
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AttemptRequest:
-    """One attempt at one step; ``task_id`` is the step's key, such as ``inspect[12]``.
-
-    ``payload`` is a tool's arguments object or a sub-agent's task text.
-    """
-
-    workflow_id: str
-    task_id: str
-    attempt: int
-    kind: Literal["tool", "sub_agent"]
-    target: str
-    payload: Json
-    context: str | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """Give the fields as JSON."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, value: dict[str, Any]) -> Self:
-        """Read what :meth:`to_json` gave."""
-        return cls(**value)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AgentRequest:
-    """What a sub-agent is asked: one task, the run's context, nothing else."""
-
-    agent: str
-    task: str
-    context: str | None
-    workflow_id: str
-    task_id: str
-    attempt: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AgentAnswer:
-    """What a sub-agent answered."""
-
-    agent: str
-    text: str
-    input_tokens: int = 0
-    output_tokens: int = 0
-
-
-class SubAgents(Protocol):
-    """Runs sub-agents.
-
-    Raises AgentMissingError for an unknown agent and ModelError for a provider's trouble; anything
-    else becomes a plain failure.
-    """
-
-    async def run(self, request: AgentRequest) -> AgentAnswer:
-        """Run one agent with a fresh context to its answer."""
-        ...
+``failure`` is ``{"code", "message", "kind", "correlation_id", "retry_after"?}``, ``ask`` is
+``{"tool", "args", "digest", "message", "transcript"}``.
+"""
 
 
 async def carry_out(
-    request: AttemptRequest, *, tools: ToolBox, agents: SubAgents, pool: ToolPool
+    request: AttemptRequest,
+    *,
+    tools: ToolBox,
+    agents: SubAgents,
+    pool: ToolPool,
+    signals: CancelSignals,
+    markers: Markers,
 ) -> Outcome:
     """Run the attempt; raises nothing but CancelledError when the caller is cancelled."""
-    if request.kind == "sub_agent":
-        return await _outcome(lambda: _run_agent(request, agents), _place(request))
-    step = TaskContext(
-        workflow_id=request.workflow_id, task_id=request.task_id, attempt=request.attempt
-    )
+    tool = tools.get(request.target) if request.kind == "tool" else None
+    place = _place(request, tool)
+    with signals.attempt(request.workflow_id) as signal, _logged(place):
+        watch = _watch(request.timeout, signal, place)
+        if request.kind == "sub_agent":
+            return await _outcome(lambda: _run_agent(request, agents, watch), place, signal)
 
-    async def run_tool() -> Outcome:
-        tool = tools.get(request.target)
-        if tool is None:
-            raise ToolMissingError
-        return {"value": await _run_tool(tool, request.payload, pool=pool, step=step)}
+        async def run_step() -> Outcome:
+            if tool is None:
+                raise ToolMissingError
+            with entered(_step(request, signal)) as step:
+                call = _Call(tool=tool, payload=request.payload, pool=pool, watch=watch)
+                mark = partial(_mark, markers, step.idempotency_key) if place.once else None
+                return {"value": await call.run(before=mark)}
 
-    return await _outcome(run_tool, _place(request))
+        return await _outcome(run_step, place, signal)
 
 
 async def call_tool(tool: Tool, arguments: Json, *, pool: ToolPool) -> Outcome:
-    """Call a tool for an agent: checked, converted and made safe as for a plan.
+    """Call a tool for an agent: checked, bounded in time, converted and made safe as for a plan.
 
     ``task_context()`` has no answer inside it.
     """
+    place = Place(kind="tool", target=tool.name)
+    signal = Signal()
 
     async def run_tool() -> Outcome:
-        return {"value": await _run_tool(tool, arguments, pool=pool, step=None)}
+        timeout = tool.policy.timeout
+        seconds = None if timeout is None else timeout.total_seconds()
+        watch = _watch(seconds, signal, place)
+        with entered(None):
+            call = _Call(tool=tool, payload=arguments, pool=pool, watch=watch)
+            return {"value": await call.run()}
 
-    return await _outcome(run_tool, Place(kind="tool", target=tool.name))
+    with _logged(place):
+        return await _outcome(run_tool, place, signal)
 
 
-def _place(request: AttemptRequest) -> Place:
+def _place(request: AttemptRequest, tool: Tool | None) -> Place:
     return Place(
         kind=request.kind,
         target=request.target,
         workflow_id=request.workflow_id,
         task_id=request.task_id,
         attempt=request.attempt,
+        once=tool is not None and tool.policy.side_effects == "once",
     )
 
 
-async def _outcome(run: Callable[[], Awaitable[Outcome]], place: Place) -> Outcome:
+def _step(request: AttemptRequest, signal: Signal) -> TaskContext:
+    return TaskContext(
+        workflow_id=request.workflow_id,
+        task_id=request.task_id,
+        attempt=request.attempt,
+        idempotency_key=request.idempotency_key or step_key(request.workflow_id, request.task_id),
+        signal=signal,
+    )
+
+
+def _watch(timeout: float | None, signal: Signal, place: Place) -> Watch:
+    return Watch(timeout=timeout, signal=signal, on_late=partial(log_late_end, place))
+
+
+def _logged(place: Place) -> AbstractContextManager[None]:
+    return bound(
+        workflow_id=place.workflow_id,
+        task_id=place.task_id,
+        attempt=place.attempt,
+        correlation_id=place.correlation_id,
+    )
+
+
+def _mark(markers: Markers, key: str) -> None:
+    if not markers.create(key):
+        raise AlreadyBegunError
+
+
+async def _outcome(run: Callable[[], Awaitable[Outcome]], place: Place, signal: Signal) -> Outcome:
     try:
         return await run()
     except asyncio.CancelledError as error:
         task = asyncio.current_task()
         if task is None or task.cancelling():
             raise
-        # Nobody cancelled us: the tool itself raised it, or awaited something that was cancelled.
-        return {"failure": failure_of(error, place)}
+        # Nobody cancelled us: the tool itself raised it, perhaps since it was told to stop.
+        return {"failure": failure_of(RunCanceledError() if signal.is_set() else error, place)}
     except (Exception, SystemExit, KeyboardInterrupt) as error:  # noqa: BLE001 - a tool may raise anything
         # sys.exit() in a tool must not end the worker.
         return {"failure": failure_of(error, place)}
 
 
-async def _run_tool(tool: Tool, payload: Json, *, pool: ToolPool, step: TaskContext | None) -> Json:
-    def begin() -> Any:
-        tool.check(payload)
-        return tool.call(cast("dict[str, Json]", payload))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Call:
+    """One call of a tool: where it runs, what is checked before it, what its result becomes."""
 
-    def call() -> Any:
-        value = begin()
+    tool: Tool
+    payload: Json
+    pool: ToolPool
+    watch: Watch
+
+    async def run(self, *, before: Callable[[], None] | None = None) -> Json:
+        """Call the tool; *before* may block, and is the last thing that is done before it."""
+        if self.tool.is_async:
+            if before is not None:
+                await self.watch.in_thread(self.pool, partial(self._prepare, before))
+            return to_json(await self.watch.on_loop(partial(self._begin, None)))
+        value = await self.watch.in_thread(self.pool, partial(self._in_thread, before))
+        if isinstance(value, _Converted):
+            return value.value
+        return to_json(await self.watch.on_loop(lambda: value))
+
+    def _prepare(self, before: Callable[[], None] | None) -> None:
+        self.tool.check(self.payload)
+        if before is not None:
+            before()
+
+    def _begin(self, before: Callable[[], None] | None) -> Any:
+        self._prepare(before)
+        return self.tool.call(cast("dict[str, Json]", self.payload))
+
+    def _in_thread(self, before: Callable[[], None] | None) -> Any:
+        value = self._begin(before)
         return value if inspect.isawaitable(value) else _Converted(to_json(value))
-
-    with entered(step):
-        if tool.is_async:
-            return to_json(await begin())
-
-        value = await pool.run(call)
-        return value.value if isinstance(value, _Converted) else to_json(await value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,19 +179,26 @@ class _Converted:
     value: Json
 
 
-async def _run_agent(request: AttemptRequest, agents: SubAgents) -> Outcome:
+async def _run_agent(request: AttemptRequest, agents: SubAgents, watch: Watch) -> Outcome:
     payload = request.payload
-    answer = await agents.run(
-        AgentRequest(
-            agent=request.target,
-            task=payload if isinstance(payload, str) else dumps(payload),
-            context=request.context,
-            workflow_id=request.workflow_id,
-            task_id=request.task_id,
-            attempt=request.attempt,
-        )
+    asked = AgentRequest(
+        agent=request.target,
+        task=payload if isinstance(payload, str) else dumps(payload),
+        context=request.context,
+        workflow_id=request.workflow_id,
+        task_id=request.task_id,
+        attempt=request.attempt,
+        decision=request.decision,
     )
-    return {
-        "value": to_json({"agent": answer.agent, "text": answer.text}),
-        "usage": {"input_tokens": answer.input_tokens, "output_tokens": answer.output_tokens},
+    answer = await watch.on_loop(lambda: agents.run(asked))
+    usage = {"input_tokens": answer.input_tokens, "output_tokens": answer.output_tokens}
+    if isinstance(answer, AgentAnswer):
+        return {"value": to_json({"agent": answer.agent, "text": answer.text}), "usage": usage}
+    ask = {
+        "tool": answer.tool,
+        "args": answer.args,
+        "digest": answer.digest,
+        "message": answer.message,
+        "transcript": answer.transcript,
     }
+    return {"ask": to_json(ask, "ask"), "usage": usage}

@@ -6,30 +6,40 @@ import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ..plan.encoding import dumps
+from .signals import Signal
 
 _CURRENT: ContextVar[TaskContext | None] = ContextVar("workflow_runtime_task", default=None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskContext:
-    """The step a tool works for; ``attempt`` counts from 1."""
+    """The step a tool works for; ``attempt`` counts from 1.
+
+    ``idempotency_key`` is for other systems, so that they do the same thing only once: equal over
+    all deliveries and attempts of one step, different from any other step's.
+    """
 
     workflow_id: str
     task_id: str
     attempt: int
+    idempotency_key: str
+    signal: Signal = field(default_factory=Signal, repr=False, compare=False)
 
-    @property
-    def idempotency_key(self) -> str:
-        """A key to hand to other systems so that they do the same thing only once.
+    def cancelled(self) -> bool:
+        """Tell whether to stop: the run is being canceled, or the attempt's time is over."""
+        return self.signal.is_set()
 
-        Equal over all deliveries and attempts of one step, different from any other step's.
-        It is ``wf-`` and the first 32 hexadecimal digits of the SHA-256 of the two ids.
-        """
-        step = dumps([self.workflow_id, self.task_id]).encode()
-        return "wf-" + hashlib.sha256(step).hexdigest()[:32]
+
+def step_key(workflow_id: str, task_id: str) -> str:
+    """Make a step's idempotency key out of its two ids.
+
+    It is ``wf-`` and the first 32 hexadecimal digits of the SHA-256 of both.
+    """
+    step = dumps([workflow_id, task_id]).encode()
+    return "wf-" + hashlib.sha256(step).hexdigest()[:32]
 
 
 def task_context() -> TaskContext:
@@ -49,10 +59,10 @@ def task_context() -> TaskContext:
 
 
 @contextmanager
-def entered(context: TaskContext | None) -> Iterator[None]:
+def entered[Context: TaskContext | None](context: Context) -> Iterator[Context]:
     """Make *context* the answer of :func:`task_context` for the block."""
     token = _CURRENT.set(context)
     try:
-        yield
+        yield context
     finally:
         _CURRENT.reset(token)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..plan.grants import SideEffects
+from ..plan.policies import WorkPolicy
 from ..plan.types import Json, JsonSchema
 from .arguments import ArgumentsCheck
 
@@ -15,7 +15,8 @@ from .arguments import ArgumentsCheck
 class Tool:
     """One tool. ``call`` takes the arguments object; ``is_async`` says that it gives an awaitable.
 
-    ``arguments`` and ``output`` are JSON Schemas, None where nothing is known.
+    ``arguments`` and ``output`` are JSON Schemas, None where nothing is known; ``policy`` is what
+    it says of its attempts.
     """
 
     name: str
@@ -23,7 +24,7 @@ class Tool:
     description: str = ""
     arguments: JsonSchema | None = None
     output: JsonSchema | None = None
-    side_effects: SideEffects = "none"
+    policy: WorkPolicy = field(default_factory=WorkPolicy)
     is_async: bool = False
     check: ArgumentsCheck = field(init=False, repr=False, compare=False)
 

@@ -50,6 +50,7 @@ _WITHOUT_EFFECT = {
 }
 _KNOWN = (*_USED, *_WITHOUT_EFFECT)
 _MAX_TIMEOUT = 86_400.0
+_MAX_CONCURRENCY = 256
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,13 +174,18 @@ def _workflows(keys: Section, shown: str) -> WorkflowSettings | None:
 
 def _links(section: Section) -> tuple[SubAgentLink, ...]:
     links: dict[str, SubAgentLink] = {}
-    for link in section.sections("subagents", ("agent", "when")):
+    for link in section.sections("subagents", ("agent", "when", "concurrency")):
         agent = link.text("agent")
         if agent is None:
             link.fail("agent", "is missing; name the slug of another .agent.md file")
         if agent in links:
             link.fail("agent", f"names {agent!r} twice")
-        links[agent] = SubAgentLink(agent=agent, when=link.text("when"))
+        bound = link.number("concurrency", low=1, high=_MAX_CONCURRENCY, whole=True)
+        links[agent] = SubAgentLink(
+            agent=agent,
+            when=link.text("when"),
+            concurrency=None if bound is None else int(bound),
+        )
     return tuple(links.values())
 
 

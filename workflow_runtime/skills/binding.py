@@ -49,7 +49,7 @@ def build_tool(function: Callable[..., Any], declared: Declaration) -> Tool:
         description=declared.description or inspect.getdoc(function) or "",
         arguments=arguments,
         output=output,
-        side_effects=declared.side_effects or "none",
+        policy=declared.policy,
         is_async=inspect.iscoroutinefunction(function),
     )
 

@@ -7,7 +7,6 @@ tool only where its function is decorated for plans.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,7 +14,9 @@ from types import MappingProxyType
 
 from ..errors import ConfigurationError
 from ..execution import Tool, ToolBox
+from ..logs import get_logger
 from ..plan.grants import AgentGrant, Grants, ToolGrant
+from ..plan.policies import WorkPolicy
 from .agent_files import FOLDERS as AGENT_FOLDERS
 from .agent_files import AgentFile, read_agent_files
 from .binding import build_tool
@@ -23,7 +24,7 @@ from .model import Skill, WorkflowSettings
 from .spelling import known_or_near
 from .tool_files import ToolFile, read_tool_files
 
-_LOG = logging.getLogger(__name__)
+_LOG = get_logger(__name__)
 MANAGEMENT_TOOLS = frozenset(
     {
         "start_workflow",
@@ -57,6 +58,7 @@ class Catalog:
                 link.agent: AgentGrant(
                     name=link.agent,
                     description=link.when or self.skills[link.agent].description,
+                    policy=WorkPolicy(concurrency=link.concurrency),
                 )
                 for link in settings.subagents
             },
@@ -82,7 +84,7 @@ def _tool_grant(tool: Tool) -> ToolGrant:
         description=tool.description,
         arguments=tool.arguments,
         output=tool.output,
-        side_effects=tool.side_effects,
+        policy=tool.policy,
     )
 
 

@@ -42,10 +42,14 @@ class ChatTools:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubAgentLink:
-    """A sub-agent that a skill's plans may run; ``when`` is the routing hint, None: its own."""
+    """A sub-agent that a skill's plans may run; ``when`` is the routing hint, None: its own.
+
+    ``concurrency`` bounds its runs within one run of a plan at a time.
+    """
 
     agent: str
     when: str | None = None
+    concurrency: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

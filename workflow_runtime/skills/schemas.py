@@ -140,8 +140,8 @@ def _references(schema: Any) -> set[str]:
     return found.union(*(_references(v) for k, v in schema.items() if k not in _DATA))
 
 
-def check_schema(where: str, schema: object, *, of_object: bool) -> None:
-    """Raise ConfigurationError unless an author's own schema can be used as it is."""
+def check_schema(where: str, schema: object, *, of_object: bool) -> JsonSchema:
+    """Return an author's own schema; raises ConfigurationError unless it can be used as it is."""
     if not isinstance(schema, Mapping):
         raise ConfigurationError(f"{where} must be a JSON Schema, not {type(schema).__name__}")
     try:
@@ -159,3 +159,4 @@ def check_schema(where: str, schema: object, *, of_object: bool) -> None:
                 f"{where} refers to {reference!r}; only '#' and '#/$defs/NAME' that are in the"
                 " schema itself can be used"
             )
+    return schema

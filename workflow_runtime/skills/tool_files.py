@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 import importlib
 import inspect
-import logging
 import sys
 import traceback
 from collections.abc import Callable, Iterator
@@ -22,10 +21,11 @@ from typing import Any
 
 from ..errors import ConfigurationError
 from ..execution import redact
+from ..logs import get_logger
 from .decorators import Declaration, declaration_of
 from .unloaded import tool_names_in
 
-_LOG = logging.getLogger(__name__)
+_LOG = get_logger(__name__)
 FOLDERS = ("skills/tools", "tools")
 _PYTHONS_OWN = (ImportError, NameError)
 

@@ -7,57 +7,18 @@ import threading
 
 import pytest
 
+from tests.unit.execution.support import Agents, attempt
 from workflow_runtime.errors import ModelError, RetryableError, TerminalError, ToolError
 from workflow_runtime.execution import (
     AgentAnswer,
+    AgentAsk,
     AgentMissingError,
     AttemptRequest,
     Tool,
-    ToolPool,
     call_tool,
-    carry_out,
     task_context,
 )
-
-
-@pytest.fixture
-def pool():
-    made = ToolPool(2)
-    yield made
-    made.close()
-
-
-class Agents:
-    def __init__(self, answer=None, error=None):
-        self.answer, self.error, self.requests = answer, error, []
-
-    async def run(self, request):
-        self.requests.append(request)
-        if self.error is not None:
-            raise self.error
-        return self.answer
-
-
-def attempt(payload=None, *, kind="tool", target="t", attempt=1, task_id="a", context=None):
-    return AttemptRequest(
-        workflow_id="wf",
-        task_id=task_id,
-        attempt=attempt,
-        kind=kind,
-        target=target,
-        payload={} if payload is None else payload,
-        context=context,
-    )
-
-
-def tool_of(call, **options):
-    return Tool(name="t", call=call, is_async=asyncio.iscoroutinefunction(call), **options)
-
-
-async def run_tool(call, pool, payload=None, **options):
-    return await carry_out(
-        attempt(payload), tools={"t": tool_of(call, **options)}, agents=Agents(), pool=pool
-    )
+from workflow_runtime.plan.types import Json
 
 
 def raising(error):
@@ -74,46 +35,44 @@ def raising_later(error):
     return call
 
 
-async def test_a_sync_tool_runs_in_a_thread_of_its_own(pool):
-    outcome = await run_tool(
-        lambda args: [args["n"], threading.current_thread().name], pool, {"n": 1}
-    )
+async def test_a_sync_tool_runs_in_a_thread_of_its_own(world):
+    outcome = await world.call(lambda args: [args["n"], threading.current_thread().name], {"n": 1})
     assert outcome["value"][0] == 1
     assert outcome["value"][1].startswith("workflow-tool")
 
 
-async def test_an_async_tool_runs_on_the_loop(pool):
+async def test_an_async_tool_runs_on_the_loop(world):
     async def call(args):
         return (args, asyncio.get_running_loop() is loop)
 
     loop = asyncio.get_running_loop()
-    assert await run_tool(call, pool, {"n": 1}) == {"value": [{"n": 1}, True]}
+    assert await world.call(call, {"n": 1}) == {"value": [{"n": 1}, True]}
 
 
-async def test_a_sync_tool_that_returns_an_awaitable_is_awaited(pool):
+async def test_a_sync_tool_that_returns_an_awaitable_is_awaited(world):
     async def later():
         return 3
 
-    assert await run_tool(lambda args: later(), pool) == {"value": 3}
+    assert await world.call(lambda args: later()) == {"value": 3}
 
 
-async def test_one_blocking_tool_does_not_hold_up_another(pool):
+async def test_one_blocking_tool_does_not_hold_up_another(world):
     gate = threading.Event()
-    slow = asyncio.create_task(run_tool(lambda args: gate.wait(10), pool))
-    assert await run_tool(lambda args: "quick", pool) == {"value": "quick"}
+    slow = asyncio.create_task(world.call(lambda args: gate.wait(10)))
+    assert await world.call(lambda args: "quick") == {"value": "quick"}
     assert not slow.done()
     gate.set()
     assert await slow == {"value": True}
 
 
-async def test_context_variables_are_seen_in_the_thread(pool):
+async def test_context_variables_are_seen_in_the_thread(world):
     tenant = contextvars.ContextVar("tenant", default="none")
     tenant.set("contoso")
-    assert await run_tool(lambda args: tenant.get(), pool) == {"value": "contoso"}
+    assert await world.call(lambda args: tenant.get()) == {"value": "contoso"}
 
 
 @pytest.mark.parametrize("is_async", [False, True])
-async def test_a_tool_knows_its_task(pool, is_async):
+async def test_a_tool_knows_its_task(world, is_async):
     def ask(args):
         here = task_context()
         return [here.workflow_id, here.task_id, here.attempt, here.idempotency_key]
@@ -121,12 +80,9 @@ async def test_a_tool_knows_its_task(pool, is_async):
     async def ask_later(args):
         return ask(args)
 
-    tools = {"t": tool_of(ask_later if is_async else ask)}
-
     async def answer(**fields):
-        return (await carry_out(attempt(**fields), tools=tools, agents=Agents(), pool=pool))[
-            "value"
-        ]
+        tool = ask_later if is_async else ask
+        return (await world.call(tool, request=fields))["value"]
 
     first = await answer(task_id="a[1]", attempt=1)
     again = await answer(task_id="a[1]", attempt=2)
@@ -137,11 +93,10 @@ async def test_a_tool_knows_its_task(pool, is_async):
         task_context()
 
 
-async def test_arguments_are_checked_before_the_tool_is_called(pool):
+async def test_arguments_are_checked_before_the_tool_is_called(world):
     calls: list[object] = []
-    outcome = await run_tool(
+    outcome = await world.call(
         calls.append,
-        pool,
         {"limit": "500"},
         arguments={"type": "object", "properties": {"limit": {"type": "integer"}}},
     )
@@ -152,25 +107,25 @@ async def test_arguments_are_checked_before_the_tool_is_called(pool):
         assert part in outcome["failure"]["message"]
 
 
-async def test_a_result_that_is_not_json_fails_the_task_by_type_and_path(pool):
-    outcome = await run_tool(lambda args: {"rows": [{1, 2}]}, pool)
+async def test_a_result_that_is_not_json_fails_the_task_by_type_and_path(world):
+    outcome = await world.call(lambda args: {"rows": [{1, 2}]})
     assert outcome["failure"]["code"] == "result_not_json"
     assert "result.rows[0] is of type 'set'" in outcome["failure"]["message"]
 
 
-async def test_an_authors_error_decides_and_is_shown_without_secrets(pool):
+async def test_an_authors_error_decides_and_is_shown_without_secrets(world):
     error = RetryableError("busy, Password=hunter2", retry_after=3)
-    failure = (await run_tool(raising(error), pool))["failure"]
+    failure = (await world.call(raising(error)))["failure"]
     assert failure["message"] == "busy, Password=***"
     assert (failure["kind"], failure["code"], failure["retry_after"]) == ("retryable", "failed", 3)
     for ending in (TerminalError("gone"), ToolError("gone")):
-        failure = (await run_tool(raising(ending), pool))["failure"]
+        failure = (await world.call(raising(ending)))["failure"]
         assert (failure["kind"], failure["message"]) == ("terminal", "gone")
 
 
 @pytest.mark.parametrize("delay", [float("nan"), -1, "soon", True])
-async def test_an_impossible_retry_after_is_left_out(pool, delay):
-    failure = (await run_tool(raising(RetryableError("busy", retry_after=delay)), pool))["failure"]
+async def test_an_impossible_retry_after_is_left_out(world, delay):
+    failure = (await world.call(raising(RetryableError("busy", retry_after=delay))))["failure"]
     assert "retry_after" not in failure
 
 
@@ -187,15 +142,15 @@ async def test_an_impossible_retry_after_is_left_out(pool, delay):
         RecursionError(),
     ],
 )
-async def test_whatever_a_tool_raises_becomes_a_failure(pool, make, error):
-    failure = (await run_tool(make(error), pool))["failure"]
-    assert (failure["code"], failure["kind"]) == ("failed", "terminal")
+async def test_whatever_a_tool_raises_becomes_a_failure(world, make, error):
+    failure = (await world.call(make(error)))["failure"]
+    assert (failure["code"], failure["kind"]) == ("failed", "unknown")
     assert "secret detail" not in failure["message"]
 
 
-async def test_the_full_error_is_in_the_log_under_the_correlation_id_without_secrets(pool, caplog):
+async def test_the_full_error_is_in_the_log_under_the_correlation_id_without_secrets(world, caplog):
     with caplog.at_level(logging.WARNING):
-        failure = (await run_tool(raising(ValueError("detail AccountKey=abc==")), pool))["failure"]
+        failure = (await world.call(raising(ValueError("detail AccountKey=abc=="))))["failure"]
     assert failure["correlation_id"] in caplog.text
     assert "detail AccountKey=***" in caplog.text
     assert "Traceback" in caplog.text
@@ -203,49 +158,44 @@ async def test_the_full_error_is_in_the_log_under_the_correlation_id_without_sec
     assert caplog.records[0].workflow_id == "wf"
 
 
-async def test_an_error_that_cannot_be_printed_is_a_failure_too(pool):
+async def test_an_error_that_cannot_be_printed_is_a_failure_too(world):
     class BrokenError(TerminalError):
         def __str__(self):
             raise ValueError
 
-    failure = (await run_tool(raising(BrokenError("x")), pool))["failure"]
+    failure = (await world.call(raising(BrokenError("x"))))["failure"]
     assert "BrokenError" in failure["message"]
 
 
-async def test_a_timeout_in_a_tool_is_named(pool):
-    failure = (await run_tool(raising(TimeoutError()), pool))["failure"]
+async def test_a_timeout_in_a_tool_is_named(world):
+    failure = (await world.call(raising(TimeoutError())))["failure"]
     assert (failure["code"], failure["kind"]) == ("timed_out", "retryable")
 
 
-async def test_a_missing_tool_is_a_failure(pool):
-    outcome = await carry_out(attempt(), tools={}, agents=Agents(), pool=pool)
+async def test_a_missing_tool_is_a_failure(world):
+    outcome = await world.carry_out(attempt(), {})
     assert outcome["failure"]["code"] == "tool_missing"
 
 
-async def test_a_cancellation_from_outside_passes(pool):
+async def test_a_cancellation_from_outside_passes(world):
     begun = asyncio.Event()
 
     async def call(args):
         begun.set()
         await asyncio.Event().wait()
 
-    task = asyncio.create_task(run_tool(call, pool))
+    task = asyncio.create_task(world.call(call))
     await begun.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
 
 
-async def test_a_sub_agent_gets_its_task_and_the_context(pool):
+async def test_a_sub_agent_gets_its_task_and_the_context(world):
     agents = Agents(
         AgentAnswer(agent="writer", text="done \ud800", input_tokens=5, output_tokens=7)
     )
-    outcome = await carry_out(
-        attempt("Write it.", kind="sub_agent", target="writer", context="5xx"),
-        tools={},
-        agents=agents,
-        pool=pool,
-    )
+    outcome = await world.ask(agents, "Write it.", context="5xx")
     assert outcome == {
         "value": {"agent": "writer", "text": "done \ufffd"},
         "usage": {"input_tokens": 5, "output_tokens": 7},
@@ -255,10 +205,9 @@ async def test_a_sub_agent_gets_its_task_and_the_context(pool):
     assert (request.workflow_id, request.task_id, request.attempt) == ("wf", "a", 1)
 
 
-async def test_a_sub_agents_task_that_is_a_value_is_sent_as_json(pool):
+async def test_a_sub_agents_task_that_is_a_value_is_sent_as_json(world):
     agents = Agents(AgentAnswer(agent="writer", text=""))
-    request = attempt({"a": ["é"]}, kind="sub_agent", target="writer")
-    await carry_out(request, tools={}, agents=agents, pool=pool)
+    await world.ask(agents, {"a": ["é"]})
     assert agents.requests[0].task == '{"a":["é"]}'
 
 
@@ -269,31 +218,55 @@ async def test_a_sub_agents_task_that_is_a_value_is_sent_as_json(pool):
         (ModelError("model_unauthorized", "look at KEY"), "model_unauthorized", "terminal"),
         (AgentMissingError(), "agent_missing", "terminal"),
         (TimeoutError(), "timed_out", "retryable"),
-        (ValueError("x"), "failed", "terminal"),
+        (ValueError("x"), "failed", "unknown"),
     ],
 )
-async def test_a_sub_agents_trouble_has_its_code(pool, error, code, kind):
-    request = attempt("x", kind="sub_agent", target="writer")
-    outcome = await carry_out(request, tools={}, agents=Agents(error=error), pool=pool)
+async def test_a_sub_agents_trouble_has_its_code(world, error, code, kind):
+    outcome = await world.ask(Agents(error=error))
     assert (outcome["failure"]["code"], outcome["failure"]["kind"]) == (code, kind)
 
 
-async def test_a_tool_called_by_an_agent_has_no_task(pool):
+async def test_a_tool_called_by_an_agent_has_no_task(world):
     def call(args):
         task_context()
 
     async def nested():
-        return await call_tool(tool_of(call), {}, pool=pool)
+        return await call_tool(Tool(name="t", call=call), {}, pool=world.pool)
 
-    outcome = await run_tool(lambda args: nested(), pool)
+    outcome = await world.call(lambda args: nested())
     assert "RuntimeError" in outcome["value"]["failure"]["message"]
 
 
-async def test_a_pool_that_is_closed_gives_a_failure(pool):
-    pool.close()
-    assert (await run_tool(lambda args: 1, pool))["failure"]["code"] == "failed"
+async def test_a_pool_that_is_closed_gives_a_failure(world):
+    world.pool.close()
+    assert (await world.call(lambda args: 1))["failure"]["code"] == "failed"
+
+
+async def test_what_a_sub_agent_asks_goes_to_a_person_and_the_answer_back_to_it(world):
+    transcript: Json = [{"role": "assistant", "text": "May I?"}]
+    asked = AgentAsk(
+        tool="restart",
+        args={"service": "pay"},
+        digest="d1",
+        message="Restart pay?",
+        transcript=transcript,
+        input_tokens=3,
+    )
+    outcome = await world.ask(Agents(asked))
+    assert outcome["ask"] == {
+        "tool": "restart",
+        "args": {"service": "pay"},
+        "digest": "d1",
+        "message": "Restart pay?",
+        "transcript": transcript,
+    }
+    assert outcome["usage"] == {"input_tokens": 3, "output_tokens": 0}
+    decision = {"transcript": transcript, "approved": True, "by": "Ada", "digest": "d1"}
+    agents = Agents(AgentAnswer(agent="writer", text="done"))
+    await world.ask(agents, decision=decision)
+    assert agents.requests[0].decision == decision
 
 
 def test_a_request_survives_json():
-    request = attempt({"a": [1]}, context="c")
+    request = attempt({"a": [1]}, context="c", timeout=2.5, idempotency_key="k", decision={"b": 1})
     assert AttemptRequest.from_json(request.to_json()) == request

@@ -159,6 +159,10 @@ def test_a_key_without_effect_starts_with_one_warning(skill, given, key):
             "'writer' twice",
         ),
         ("workflows: {enabled: true, subagents: [{agent: writer, tool: x}]}", "subagents[0].tool'"),
+        (
+            "workflows: {enabled: true, subagents: [{agent: writer, concurrency: 0}]}",
+            "'workflows.subagents[0].concurrency' must be a whole number from 1 to 256, not 0",
+        ),
         ("tools: {exclude: [lookup]}", "did you mean 'look_up'?"),
         ("tools: [look_up]", "'tools' must be keys and values, not a list"),
         ("endpoints: {chat: 'yes'}", "'endpoints.chat' must be true or false, not the text 'yes'"),

@@ -1,8 +1,11 @@
 """Who may use what."""
 
 from dataclasses import FrozenInstanceError
+from datetime import timedelta
 
 import pytest
+
+from workflow_runtime.plan.policies import WorkPolicy
 
 GRANTING = """
     endpoints: {chat: true}
@@ -36,6 +39,24 @@ def test_a_routing_hint_stands_for_the_description(skill):
         "triage"
     )
     assert grants.agents["writer"].description == "Last"
+
+
+def test_what_tools_and_links_say_of_attempts_is_granted(skill):
+    tools = """
+        from workflow_runtime.skills import workflow_tool
+
+        @workflow_tool(timeout="PT30S", approval="always", side_effects="idempotent", concurrency=2)
+        def restart(service: str): ...
+    """
+    grants = skill(
+        "workflows: {enabled: true, subagents: [{agent: writer, concurrency: 3}]}",
+        **{"tools/more.py": tools},
+    ).grants("triage")
+    assert grants.tools["restart"].policy == WorkPolicy(
+        timeout=timedelta(seconds=30), approval=True, side_effects="idempotent", concurrency=2
+    )
+    assert grants.agents["writer"].policy == WorkPolicy(concurrency=3)
+    assert grants.tools["fetch_logs"].policy == WorkPolicy()
 
 
 def test_a_plan_is_told_why_a_tool_is_not_there(skill):

@@ -48,8 +48,8 @@ def test_a_file_that_changed_is_read_again(app):
         ("def broken(:\n", "tools/a.py, line 2: SyntaxError: "),
         ("raise ValueError('Password=hunter2')\n", "tools/a.py, line 2: ValueError"),
         (
-            "@workflow_tool(retry=3)\ndef f(): ...\n",
-            "tools/a.py, line 2: @workflow_tool has no option 'retry'",
+            "@workflow_tool(retries=3)\ndef f(): ...\n",
+            "tools/a.py, line 2: @workflow_tool has no option 'retries'",
         ),
     ],
 )

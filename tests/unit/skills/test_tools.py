@@ -14,6 +14,7 @@ from pydantic import BaseModel, Field
 
 from workflow_runtime.errors import ConfigurationError
 from workflow_runtime.execution import ToolPool, call_tool
+from workflow_runtime.plan.policies import WorkPolicy
 from workflow_runtime.skills import tool, workflow_tool
 from workflow_runtime.skills.binding import build_tool
 from workflow_runtime.skills.decorators import declaration_of
@@ -80,7 +81,7 @@ def test_a_tool_is_described_by_its_annotations():
     tool_made = made(fetch_logs)
     assert tool_made.name == "fetch_logs"
     assert tool_made.description == "Fetch recent log lines of a service."
-    assert tool_made.side_effects == "none"
+    assert tool_made.policy == WorkPolicy()
     assert tool_made.arguments == {
         "type": "object",
         "properties": {
@@ -329,10 +330,10 @@ def test_a_decorated_function_stays_what_it_was():
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"retry": 3}, "no option 'retry'; known are name, description, side_effects"),
-        ({"timeout": 3}, "no option 'timeout'"),
-        ({"approval": "always"}, "no option 'approval'"),
-        ({"concurrency": 3}, "no option 'concurrency'"),
+        (
+            {"retries": 3},
+            "no option 'retries' (did you mean 'retry'?); known are name, description",
+        ),
         ({"desciption": "x"}, "did you mean 'description'?"),
         ({"side_effects": "many"}, "one of none, idempotent, once"),
         ({"name": "fetch logs"}, "'name' must be a letter"),

@@ -1,0 +1,132 @@
+"""A tool that must act only once: marked before the call, never called again."""
+
+import asyncio
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workflow_runtime.errors import DataDirectoryError, RetryableError
+from workflow_runtime.execution import FileMarkers
+from workflow_runtime.plan.policies import WorkPolicy
+
+ONCE = WorkPolicy(side_effects="once")
+
+
+def counting(calls, *, is_async, then=None):
+    def call(args):
+        calls.append(args)
+        if then is not None:
+            raise then
+        return len(calls)
+
+    async def call_later(args):
+        return call(args)
+
+    return call_later if is_async else call
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+async def test_a_redelivery_does_not_call_the_tool_again(world, is_async):
+    calls: list[object] = []
+    tool = counting(calls, is_async=is_async)
+    assert await world.call(tool, policy=ONCE) == {"value": 1}
+    failure = (await world.call(tool, policy=ONCE))["failure"]
+    assert (failure["code"], failure["kind"]) == ("outcome_unknown", "terminal")
+    assert "may act only once and was begun before" in failure["message"]
+    assert len(calls) == 1
+
+
+async def test_the_mark_is_there_before_the_tool_is_called(world):
+    async def call(args):
+        return world.markers.create("k")
+
+    assert await world.call(call, policy=ONCE, request={"idempotency_key": "k"}) == {"value": False}
+
+
+async def test_the_idempotency_key_is_what_is_marked(world):
+    calls: list[object] = []
+    tool = counting(calls, is_async=False)
+    for key in ("k1", "k2", "k1"):
+        await world.call(tool, policy=ONCE, request={"idempotency_key": key})
+    assert len(calls) == 2
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+@pytest.mark.parametrize("error", [RetryableError("busy"), ValueError(), TimeoutError()])
+async def test_no_failure_after_the_call_invites_another(world, is_async, error):
+    tool = counting([], is_async=is_async, then=error)
+    assert (await world.call(tool, policy=ONCE))["failure"]["kind"] == "terminal"
+
+
+async def test_a_timeout_of_one_that_acts_once_is_terminal(world):
+    out = threading.Event()
+    outcome = await world.call(lambda args: out.wait(30), policy=ONCE, request={"timeout": 0.05})
+    assert (outcome["failure"]["code"], outcome["failure"]["kind"]) == (
+        "outcome_unknown",
+        "terminal",
+    )
+    out.set()
+
+
+async def test_arguments_that_do_not_fit_leave_no_mark(world):
+    needs_n = {"type": "object", "required": ["n"]}
+    calls: list[object] = []
+    tool = counting(calls, is_async=False)
+    wrong = await world.call(tool, policy=ONCE, arguments=needs_n)
+    assert wrong["failure"]["code"] == "invalid_arguments"
+    assert await world.call(tool, {"n": 1}, policy=ONCE, arguments=needs_n) == {"value": 1}
+
+
+async def test_one_that_found_no_thread_was_not_begun_and_may_be_tried_again(world):
+    out, inside = threading.Event(), threading.Semaphore(0)
+
+    def hold(args):
+        inside.release()
+        out.wait(30)
+
+    busy = [asyncio.create_task(world.call(hold, request={"task_id": str(i)})) for i in range(2)]
+    for _ in busy:
+        await asyncio.to_thread(inside.acquire)
+    calls: list[object] = []
+    tool = counting(calls, is_async=False)
+    failure = (await world.call(tool, policy=ONCE, request={"timeout": 0.05}))["failure"]
+    assert (failure["code"], failure["kind"]) == ("timed_out", "retryable")
+    out.set()
+    await asyncio.gather(*busy)
+    assert await world.call(tool, policy=ONCE) == {"value": 1}
+
+
+async def test_tools_that_may_be_repeated_leave_no_mark(world, tmp_path):
+    await world.call(lambda args: 1, policy=WorkPolicy(side_effects="idempotent"))
+    assert not (tmp_path / "markers").exists()
+
+
+async def test_a_tool_is_not_called_without_its_mark(world, tmp_path):
+    (tmp_path / "markers").write_text("in the way")
+    calls: list[object] = []
+    failure = (await world.call(counting(calls, is_async=False), policy=ONCE))["failure"]
+    assert failure["code"] == "failed"
+    assert calls == []
+    with pytest.raises(DataDirectoryError, match="no mark can be kept"):
+        world.markers.create("k")
+
+
+def test_of_many_at_once_one_makes_the_mark(tmp_path):
+    start = threading.Barrier(8)
+
+    def create(_):
+        start.wait()
+        return FileMarkers(tmp_path / "m").create("key")
+
+    with ThreadPoolExecutor(8) as threads:
+        assert sum(threads.map(create, range(8))) == 1
+
+
+@given(st.lists(st.text(), unique=True, max_size=5))
+def test_any_key_is_marked_once(tmp_path_factory, keys):
+    markers = FileMarkers(tmp_path_factory.mktemp("m"))
+    assert [markers.create(key) for key in keys] == [True] * len(keys)
+    assert [markers.create(key) for key in keys] == [False] * len(keys)
