@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import secrets
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -52,7 +52,7 @@ def create_function_app(app_root: Path | str = ".", *, settings: Settings | None
         orchestrator=orchestrate,
         activities=activities(parts.attempts, parts.chat),
         routes=routes(
-            catalog=parts.catalog, chat=parts.chat, clock=_now, easy_auth=parts.settings.easy_auth
+            catalog=parts.catalog, chat=parts.chat, clock=now, easy_auth=parts.settings.easy_auth
         ),
         services=parts.services,
     )
@@ -76,6 +76,8 @@ def build(root: Path, settings: Settings) -> Parts:
     logging.getLogger("workflow_runtime").setLevel(settings.log_level)
     catalog = load_catalog(root)
     longest = _longest_attempt(root, catalog)
+    if longest is not None:
+        catalog = replace(catalog, max_timeout=timedelta(seconds=longest))
     models = make_models(_model_settings(settings))
     models.verify(catalog.skills.values())
     pool = ToolPool(settings.tool_threads)
@@ -84,7 +86,7 @@ def build(root: Path, settings: Settings) -> Parts:
         models=models,
         sessions=SessionStore(settings.data / "sessions"),
         pool=pool,
-        clock=_now,
+        clock=now,
     )
     signals = CancelSignals()
     agents = AgentExecutor(catalog=catalog, models=models, pool=pool)
@@ -141,7 +143,7 @@ class _Services:
                 hub=DurableTaskHub(client_json),
                 catalog=self._catalog,
                 owner_keys=self._keys,
-                clock=_now,
+                clock=now,
             )
         return self._made[client_json]
 
@@ -203,5 +205,6 @@ def _model_settings(settings: Settings) -> ModelSettings:
     )
 
 
-def _now() -> datetime:
-    return datetime.now(UTC)
+def now() -> datetime:
+    """Return the time: the one real clock, which everybody else is given."""
+    return datetime.now(UTC)  # noqa: TID251 - somebody has to ask

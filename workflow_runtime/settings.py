@@ -81,13 +81,15 @@ class Settings:
 
 def _default_data(app_root: Path, home: str | None, *, in_azure: bool) -> Path:
     """In Azure the app's own folder is read-only; HOME is the share of the plan."""
-    return Path(home or "/home") / "data" / "workflow_runtime" if in_azure else app_root / DATA_FOLDER
+    if in_azure:
+        return Path(home or "/home") / "data" / "workflow_runtime"
+    return app_root / DATA_FOLDER
 
 
 def _whole_number(text: str | None, name: str, default: int) -> int:
     if text is None:
         return default
-    if not (text.isascii() and text.isdigit() and 1 <= int(text[:9]) <= 1000):  # noqa: PLR2004
+    if not (text.isascii() and text.isdigit() and 1 <= int(text[:9]) <= 1000):
         message = f"{_PREFIX}{name} must be a whole number from 1 to 1000, not {text!r}"
         raise ConfigurationError(message)
     return int(text)

@@ -126,7 +126,7 @@ class Simulated:
         return str(self.run.tasks[task_id].status)
 
 
-def simulate(
+def simulate(  # noqa: PLR0913 - one call says all of a scene
     plan: Mapping[str, Any],
     *,
     tools: Tools = (),
@@ -162,7 +162,7 @@ def simulate(
     )
 
 
-async def simulate_async(  # noqa: PLR0913 one call says all
+async def simulate_async(  # noqa: PLR0913 - as above
     plan: Mapping[str, Any],
     *,
     tools: Tools = (),
@@ -190,9 +190,7 @@ async def simulate_async(  # noqa: PLR0913 one call says all
     ]
     if cancel_after is not None:
         script.append((cancel_after, CancelRequested("canceled by the test")))
-    ended = await simulate_run(
-        run, stage.carry, start=now, script=script, respond=stage.answers
-    )
+    ended = await simulate_run(run, stage.carry, start=now, script=script, respond=stage.answers)
     cast.pool.close()
     if run.outcome is None:
         message = "the run did not end"

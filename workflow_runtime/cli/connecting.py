@@ -9,10 +9,11 @@ from contextlib import asynccontextmanager
 from ..app import build
 from ..hosts.local.host import client_json
 from ..hosts.local.hub import SqliteTaskHub, read_holder
+from ..hosts.local.loading import load_function_app
 from ..hosts.local.serve import working
 from ..service import WorkflowService
-from ..settings import Settings, prepare_local_environment
-from .serving import data_directory, load_app
+from ..settings import Settings
+from .places import prepare
 
 
 @asynccontextmanager
@@ -22,15 +23,15 @@ async def connected(options: argparse.Namespace, *, work: bool) -> AsyncIterator
     Where a host serves the directory it is asked; otherwise the hub is opened here, and with
     *work* the app's own work is done here as well.
     """
-    root, data = options.app_root.resolve(), data_directory(options)
-    prepare_local_environment(root, data)
-    parts = build(root, Settings.read(root))
-    holder = read_holder(data)
+    places = prepare(options)
+    parts = build(places.root, Settings.read(places.root))
+    holder = read_holder(places.data)
     if holder is not None and holder.address is not None:
         yield parts.services(client_json(holder.address))
     elif work:
-        async with working(load_app(options), app_root=root, data=data) as client:
+        app = load_function_app(places.root)
+        async with working(app, app_root=places.root, data=places.data) as client:
             yield parts.services(client)
     else:
-        async with await SqliteTaskHub.open(data) as hub:
+        async with await SqliteTaskHub.open(places.data) as hub:
             yield parts.services(client_json(hub.address))

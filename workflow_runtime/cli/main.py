@@ -71,7 +71,7 @@ def _serve(commands: _Commands) -> None:
 
 
 def _port(text: str) -> int:
-    if text.isascii() and text.isdigit() and int(text[:6]) < 65536:  # noqa: PLR2004
+    if text.isascii() and text.isdigit() and int(text[:6]) < 65536:
         return int(text)
     message = f"{text!r} is not a port from 0 to 65535"
     raise argparse.ArgumentTypeError(message)
@@ -110,14 +110,30 @@ def _workflows(commands: _Commands) -> None:
     cancel.set_defaults(run=operate.cancel_run)
     terminate = _command(actions, "terminate", "end a run at once", data=True)
     terminate.set_defaults(run=operate.terminate_run)
-    for command in (show, cancel, terminate):
+    rerun = _command(actions, "rerun", "run an ended one again, with what still holds", data=True)
+    rerun.add_argument("--plan", metavar="PLAN.json", help="an edited plan instead of the same")
+    rerun.set_defaults(run=operate.rerun_run)
+    approve = _command(actions, "approve", "say yes to what a task asks", data=True)
+    approve.set_defaults(run=operate.approve_run)
+    reject = _command(actions, "reject", "say no to what a task asks", data=True)
+    reject.set_defaults(run=operate.reject_run)
+    event = _command(actions, "event", "tell a run that something has happened", data=True)
+    event.set_defaults(run=operate.send_event)
+    for command in (show, cancel, terminate, rerun, approve, reject, event):
         command.add_argument("id", help="the run's id")
     for command in (cancel, terminate):
         command.add_argument("--reason", default="")
+    for command in (approve, reject):
+        command.add_argument("task", help="the task that asks, as the status shows it")
+        command.add_argument("--comment", default="")
+        command.add_argument("--by", default="operator", help="who decides, for the record")
+    event.add_argument("name", help="the name of the event")
+    event.add_argument("payload", nargs="?", metavar="JSON|@FILE", help="default null")
+    event.add_argument("--event-id", help="a second event with the same id changes nothing")
 
 
 def _limit(text: str) -> int:
-    if text.isascii() and text.isdigit() and 1 <= int(text[:6]) <= 1000:  # noqa: PLR2004
+    if text.isascii() and text.isdigit() and 1 <= int(text[:6]) <= 1000:
         return int(text)
     message = f"{text!r} is not a whole number from 1 to 1000"
     raise argparse.ArgumentTypeError(message)

@@ -11,7 +11,8 @@ from ..hub import InstanceState
 from ..plan.types import Json
 from ..service import WorkflowService
 from .connecting import connected
-from .output import Output, envelope_text
+from .inputs import read_json, read_text
+from .output import Output, envelope_text, problem_lines
 
 _MAX_BYTES = 1024 * 1024
 
@@ -31,9 +32,8 @@ def list_runs(options: argparse.Namespace, out: Output) -> int:
     for one in found:
         progress = one["progress"]
         done = f"{progress.get('completed', 0)}/{progress.get('total', '?')}"
-        out.text(
-            f"{one['workflow_id']}  {one['status']:<19} {done:>9}  {one['created_at']}  {one['name']}"
-        )
+        when, name = one["created_at"][:19], one["name"]
+        out.text(f"{one['workflow_id']}  {one['status']:<19} {done:>9}  {when}Z  {name}")
     if not found:
         out.say("There are no runs.")
     return 0
@@ -71,6 +71,67 @@ def terminate_run(options: argparse.Namespace, out: Output) -> int:
         return await service.terminate_instance(state, options.reason)
 
     return _stopped(asyncio.run(_with_run(options, terminate)), out)
+
+
+def rerun_run(options: argparse.Namespace, out: Output) -> int:
+    """Run an ended one again; a host that serves the directory does the work."""
+    plan = None if options.plan is None else read_text(options.plan)
+
+    async def rerun(service: WorkflowService, state: InstanceState) -> dict[str, Json]:
+        return await service.rerun_instance(state, plan)
+
+    answer: Any = asyncio.run(_with_run(options, rerun))
+    if out.as_json:
+        out.answer(answer)
+    elif "problems" in answer:
+        out.text(problem_lines(answer["problems"]))
+    else:
+        out.text(f"{answer['workflow_id']}  {answer['status']}")
+    return 1 if "problems" in answer else 0
+
+
+def approve_run(options: argparse.Namespace, out: Output) -> int:
+    """Approve what a task asks now."""
+    return _decide(options, out, approved=True)
+
+
+def reject_run(options: argparse.Namespace, out: Output) -> int:
+    """Reject what a task asks now."""
+    return _decide(options, out, approved=False)
+
+
+def _decide(options: argparse.Namespace, out: Output, *, approved: bool) -> int:
+    async def decide(service: WorkflowService, state: InstanceState) -> dict[str, Json]:
+        return await service.approve_instance(
+            state,
+            options.task,
+            approved=approved,
+            digest=None,
+            by=options.by,
+            comment=options.comment,
+        )
+
+    answer = asyncio.run(_with_run(options, decide))
+    if out.as_json:
+        out.answer(answer)
+    else:
+        out.text(f"{options.task}  {'approved' if approved else 'rejected'}")
+    return 0
+
+
+def send_event(options: argparse.Namespace, out: Output) -> int:
+    """Tell a run of an event."""
+    payload = read_json(options.payload, "the event's payload")
+
+    async def send(service: WorkflowService, state: InstanceState) -> dict[str, Json]:
+        return await service.send_event_to(state, options.name, payload, event_id=options.event_id)
+
+    answer = asyncio.run(_with_run(options, send))
+    if out.as_json:
+        out.answer(answer)
+    else:
+        out.text(f"event {options.name} sent")
+    return 0
 
 
 async def _with_run(

@@ -10,7 +10,7 @@ from typing import Any
 from ..plan.types import Json
 
 _MARKS = {
-    "completed": "✓", "failed": "✗", "running": "▸", "waiting": "…", "skipped": "–",
+    "completed": "✓", "failed": "✗", "running": "▸", "waiting": "…", "skipped": "-",
     "pending": "·", "not_run": "·", "outcome_unknown": "?",
 }  # fmt: skip
 
@@ -23,7 +23,7 @@ class Output:
 
     def say(self, text: str) -> None:
         """Print a line for people."""
-        print(text, file=sys.stderr, flush=True)  # noqa: T201
+        print(text, file=sys.stderr, flush=True)
 
     def problem(self, text: str) -> None:
         """Print what went wrong, in one line."""
@@ -33,11 +33,11 @@ class Output:
 
     def answer(self, value: Json) -> None:
         """Print a JSON answer."""
-        print(json.dumps(value, ensure_ascii=False, indent=2), flush=True)  # noqa: T201
+        print(json.dumps(value, ensure_ascii=False, indent=2), flush=True)
 
     def text(self, text: str) -> None:
         """Print a text answer."""
-        print(text, flush=True)  # noqa: T201
+        print(text, flush=True)
 
 
 def problem_lines(problems: list[dict[str, Any]]) -> str:

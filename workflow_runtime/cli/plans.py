@@ -5,10 +5,9 @@ from __future__ import annotations
 import argparse
 import asyncio
 import sys
-from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
+from ..app import now
 from ..errors import InvalidRequestError
 from ..plan import picture
 from ..plan.check import check
@@ -18,6 +17,7 @@ from ..plan.types import Json
 from ..service import Owner, WorkflowService, has_ended
 from ..skills import Catalog, load_catalog
 from .connecting import connected
+from .inputs import read_json, read_text, text_or_file
 from .output import Output, envelope_text, problem_lines, task_line
 
 OPERATOR = "operator"
@@ -36,33 +36,9 @@ def _known(slug: str, catalog: Catalog) -> str:
     return slug
 
 
-def _read(source: str) -> str:
-    try:
-        return sys.stdin.read() if source == "-" else Path(source).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
-        message = f"{source!r} cannot be read: {reason}"
-        raise InvalidRequestError(message) from None
-
-
-def _text_or_file(given: str | None) -> str | None:
-    return _read(given[1:]) if given is not None and given.startswith("@") else given
-
-
-def _json_or_file(given: str | None) -> Json:
-    text = _text_or_file(given)
-    if text is None:
-        return None
-    try:
-        return loads(text)  # type: ignore[no-any-return]
-    except ValueError as error:
-        message = f"--input is not JSON: {error}"
-        raise InvalidRequestError(message) from None
-
-
 def check_plan(options: argparse.Namespace, out: Output) -> int:
     """Print every problem of the plan."""
-    checked = check(_read(options.plan), _grants(options), datetime.now(UTC))
+    checked = check(read_text(options.plan), _grants(options), now())
     problems = [problem.to_json() for problem in checked.problems]
     if out.as_json:
         out.answer({"problems": list(problems)})
@@ -75,9 +51,9 @@ def check_plan(options: argparse.Namespace, out: Output) -> int:
 
 def draw_plan(options: argparse.Namespace, out: Output) -> int:
     """Print the plan as a picture; without --skill names of tools are not checked."""
-    text = _read(options.plan)
+    text = read_text(options.plan)
     grants = _grants(options) if options.skill else _anything(text)
-    checked = check(text, grants, datetime.now(UTC))
+    checked = check(text, grants, now())
     if checked.plan is None:
         _reject(out, [problem.to_json() for problem in checked.problems])
         return 1
@@ -92,7 +68,7 @@ def draw_plan(options: argparse.Namespace, out: Output) -> int:
 
 def _anything(text: str) -> Grants:
     """Grant whatever a plan names, so that its shape alone is checked."""
-    from ..plan.grants import AgentGrant, ToolGrant  # noqa: PLC0415
+    from ..plan.grants import AgentGrant, ToolGrant
 
     try:
         raw: Any = loads(text)
@@ -116,8 +92,8 @@ def _reject(out: Output, problems: list[dict[str, Any]]) -> None:
 
 def run_plan(options: argparse.Namespace, out: Output) -> int:
     """Run the plan to its end, with live progress on stderr."""
-    text = _read(options.plan)
-    context, data = _text_or_file(options.context), _json_or_file(options.input)
+    text = read_text(options.plan)
+    context, data = text_or_file(options.context), read_json(options.input, "--input")
     return asyncio.run(_run(options, out, text, context, data))
 
 
@@ -157,4 +133,3 @@ async def _follow(
         if has_ended(envelope["status"]):
             return envelope  # type: ignore[no-any-return]
         await asyncio.sleep(_LOOK)
-

@@ -30,7 +30,6 @@ from ..errors import HubUnavailableError, WorkflowNotFoundError
 from ..hub import HistoryEntry, InstancePage, InstanceState
 from .entries import entries, plain, utc
 
-
 _UNFINISHED = (
     OrchestrationStatus.PENDING,
     OrchestrationStatus.RUNNING,

@@ -42,6 +42,7 @@ _CEILINGS: dict[str, int | timedelta] = {
     "max_wait": timedelta(days=365),
     "max_duration": timedelta(days=365),
     "max_active": 100,
+    "max_timeout": timedelta(days=1),
     "max_tokens": 1_000_000_000,
     "ask_above_agent_runs": 10_000,
 }
@@ -49,7 +50,11 @@ _CEILINGS: dict[str, int | timedelta] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """How large a run may get. Each default can be changed in ``workflows.limits``."""
+    """How large a run may get. Each default can be changed in ``workflows.limits``.
+
+    ``max_timeout`` bounds one attempt; the app sets it below the host's own time-out.
+    ``ask_above_agent_runs``: a person is asked before a run begins that would run more sub-agents.
+    """
 
     max_tasks: int = 200
     max_items: int = 10_000
@@ -58,6 +63,7 @@ class Limits:
     max_wait: timedelta = timedelta(days=30)
     max_duration: timedelta = timedelta(days=30)
     max_active: int = 10
+    max_timeout: timedelta | None = None
     max_tokens: int | None = None
     ask_above_agent_runs: int | None = None
 

@@ -5,8 +5,8 @@ from .fold import INBOX, attempt_ended, attempt_lost, inbox_event
 from .help_topics import TOPICS
 from .owners import Owner, OwnerKeys
 from .run_input import RunInput, read_run_input
-from .summary import Summary
 from .starting import ORCHESTRATOR
+from .summary import Summary
 from .workflows import WorkflowService
 
 __all__ = [

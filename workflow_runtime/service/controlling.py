@@ -44,7 +44,7 @@ class Controlling(ServiceBase):
         await self._hub.terminate(state.instance_id, reason[:_MAX_TEXT] or "terminated")
         return {"workflow_id": state.instance_id, "status": "Terminated"}
 
-    async def approve(  # noqa: PLR0913 all that is recorded of an answer
+    async def approve(  # noqa: PLR0913 - all that is recorded of an answer
         self,
         owner: Owner,
         workflow_id: str,
@@ -64,7 +64,7 @@ class Controlling(ServiceBase):
             state, task, approved=approved, digest=digest, by=by, comment=comment
         )
 
-    async def approve_instance(  # noqa: PLR0913 all that is recorded of an answer
+    async def approve_instance(
         self,
         state: InstanceState,
         task: str,

@@ -175,8 +175,10 @@ def _lines(run: Run) -> Iterator[dict[str, Json]]:
         if not state.steps:
             line: dict[str, Json] = {"id": state.id, "status": str(state.status)}
             rows.append((9, place, line))
-        for step in state.steps:
-            rows.append((_FIRST.get(step.status, 5), place, _line(step, state.skip_reason)))
+        rows.extend(
+            (_FIRST.get(step.status, 5), place, _line(step, state.skip_reason))
+            for step in state.steps
+        )
     yield from (line for _, _, line in sorted(rows, key=lambda row: row[:2]))
 
 
@@ -262,4 +264,5 @@ def _follow(name: str, value: Any, path: str) -> Any:
     try:
         return look_up(value, found)
     except TemplateError as error:
-        raise InvalidRequestError(str(error).replace("${_.", "${").replace(" _", " the value")) from None
+        message = str(error).replace("${_.", "${").replace(" _", " the value")
+        raise InvalidRequestError(message) from None

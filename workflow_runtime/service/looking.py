@@ -77,9 +77,7 @@ class Looking(ServiceBase):
             state = await self._hub.state(state.instance_id, payloads=False) or state
         return state
 
-    async def list(
-        self, owner: Owner, *, limit: int = 20, status: str | None = None
-    ) -> Envelopes:
+    async def list(self, owner: Owner, *, limit: int = 20, status: str | None = None) -> Envelopes:
         """Return the owner's newest runs, without outputs; *status* is one of the envelope's.
 
         Of the runs that were started with an idempotency key the first 100 by id are looked at.

@@ -4,7 +4,8 @@ Who a run belongs to, and the ids that say so.
 A run id is ``<owner>-<time>-<random>``: a keyed hash (HMAC-SHA-256, 80 bits) of principal, skill
 and session; the start in milliseconds, counted down, so that the newest id sorts first; and 32
 random bits. A run that was started with an idempotency key has ``k-`` and a hash of the key in the
-place of time and chance, so that two starts with one key are one id. The hash makes listing a prefix query, and a foreign id unreadable without the key.
+place of time and chance, so that two starts with one key are one id. The hash makes listing a
+prefix query, and a foreign id unreadable without the key.
 """
 
 from __future__ import annotations

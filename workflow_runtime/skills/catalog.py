@@ -8,14 +8,15 @@ tool only where its function is decorated for plans.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from pathlib import Path
 from types import MappingProxyType
 
 from ..errors import ConfigurationError
 from ..execution import Tool, ToolBox
 from ..logs import get_logger
-from ..plan.grants import AgentGrant, Grants, ToolGrant
+from ..plan.grants import AgentGrant, Grants, Limits, ToolGrant
 from ..plan.policies import WorkPolicy
 from .agent_files import FOLDERS as AGENT_FOLDERS
 from .agent_files import AgentFile, read_agent_files
@@ -38,13 +39,17 @@ MANAGEMENT_TOOLS = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Catalog:
-    """All skills by slug, all tools by name; ``unloaded`` says why a tool is not there."""
+    """All skills by slug, all tools by name; ``unloaded`` says why a tool is not there.
+
+    ``max_timeout`` is how long the host lets one attempt take.
+    """
 
     skills: Mapping[str, Skill]
     workflow_tools: ToolBox = field(default_factory=dict)
     chat_tools: ToolBox = field(default_factory=dict)
     unloaded: Mapping[str, str] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
+    max_timeout: timedelta | None = None
 
     def grants(self, slug: str) -> Grants:
         """Return what plans of the skill may use: nothing where its workflows are off."""
@@ -62,9 +67,13 @@ class Catalog:
                 )
                 for link in settings.subagents
             },
-            limits=settings.limits,
+            limits=self._bounded(settings.limits),
             unloaded={n: why for n, why in self.unloaded.items() if n not in settings.exclude},
         )
+
+    def _bounded(self, limits: Limits) -> Limits:
+        given = [one for one in (limits.max_timeout, self.max_timeout) if one is not None]
+        return replace(limits, max_timeout=min(given, default=None))
 
     def chat_tools_of(self, slug: str) -> ToolBox:
         """Return the tools that the skill itself may call in a turn."""
