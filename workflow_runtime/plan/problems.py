@@ -15,6 +15,8 @@ from typing import Any
 
 type Operation = dict[str, Any]
 
+_MAX_MESSAGE = 400
+
 CODES: dict[str, str] = {
     "not_json": "What was sent is not JSON, or holds a value JSON does not have.",
     "not_an_object": "A plan is an object with `tasks`.",
@@ -81,7 +83,10 @@ class Problem:
         shown: dict[str, Any] = {"code": self.code}
         if self.task is not None:
             shown["task"] = self.task
-        shown |= {"path": self.path, "message": self.message}
+        message = self.message
+        if len(message) > _MAX_MESSAGE:
+            message = f"{message[: _MAX_MESSAGE - 1]}…"
+        shown |= {"path": self.path, "message": message}
         if self.fix is not None:
             shown["fix"] = list(self.fix)
         elif self.expected is not None:
@@ -119,7 +124,7 @@ def move(source: str, path: str) -> tuple[Operation, ...]:
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
     """Return the known word that *word* most likely means, or None."""
-    words = {candidate.lower(): candidate for candidate in known}
+    words = {candidate.lower(): candidate for candidate in sorted(known)}
     exact = words.get(word.lower())
     if exact is not None:
         return exact

@@ -224,7 +224,16 @@ def _reference_problem(
         message = f"argument {_dotted(place)!r} {reason} ({quoted(text, 80)})"
         path = task.path("args", *place)
         expected = f"a reference that gives {_wanted(wanted)}"
-        yield Problem("mismatched_reference", path, message, task.id, expected=expected)
+        fix = replace(path, as_text) if (as_text := _as_text(template, wanted)) else None
+        yield Problem("mismatched_reference", path, message, task.id, fix, expected)
+
+
+def _as_text(template: templates.Template, wanted: JsonSchema) -> str | None:
+    """Return the reference as text, where text is wanted and any text will do."""
+    is_free = types_of(wanted) == frozenset({"string"}) and not {"enum", "const"} & wanted.keys()
+    if not isinstance(template, Whole) or not is_free:
+        return None
+    return f"${{to_string({template.expression.source})}}"
 
 
 def _at(value: Any, parts: Parts) -> Any:

@@ -92,7 +92,7 @@ def _braces(draft: Draft, task: DraftTask, text: str, path: str) -> Problem:
 
 
 def _object(draft: Draft, task: DraftTask, given: dict[str, Any]) -> Iterator[Problem]:
-    for key in given.keys() - {"ref", "operator", "value"}:
+    for key in [key for key in given if key not in {"ref", "operator", "value"}]:
         message = f"a condition has ref, operator and value, and no {quoted(key)}"
         yield Problem("unknown_field", task.path("when", key), message, task.id, expected=_SHAPE)
     ref = given.get("ref")
@@ -164,7 +164,7 @@ def _for_each(draft: Draft, task: DraftTask, given: str, path: str) -> Iterator[
     if isinstance(template, Whole):
         types = types_of(draft.views.of(template.expression, task))
         if types and "array" not in types:
-            message = f"for_each wants an array, and {given} gives {written(types - {'null'})}"
+            message = f"for_each wants an array, and {given} gives {written(types)}"
             expected = "a reference to an array"
             yield Problem("invalid_for_each", path, message, task.id, expected=expected)
         return

@@ -10,7 +10,7 @@ from typing import Any
 from .. import templates
 from ..draft import Draft
 from ..draft_task import DraftTask
-from ..paths import Path, spell
+from ..paths import Path, parse_path, spell
 from ..problems import Problem, listed, nearest, pointer, replace
 from ..reading import repair, scan
 from ..schemas import ANY, Absent
@@ -100,7 +100,8 @@ def _check_place(draft: Draft, place: Place, template: Template) -> Iterator[Pro
     text = _put_right(place.text, right, draft.names)
     name = place.task.id if place.task else None
     for bad in dict.fromkeys(found):
-        fix = replace(place.path, text) if bad.right is not None or bad.is_literal else None
+        is_mended = text != place.text and (bad.right is not None or bad.is_literal)
+        fix = replace(place.path, text) if is_mended else None
         yield Problem(bad.code, place.path, bad.message, name, fix, bad.expected)
 
 
@@ -130,8 +131,11 @@ def right_source(
         return None
     if isinstance(expression.body, Path):
         return found.right
-    whole = re.compile(rf"(?<![\w.\]]){re.escape(str(path))}(?![\w\[]|\.\w)")
-    return whole.sub(lambda _: str(found.right), source or expression.source)
+    source = source or expression.source
+    # Not as the beginning of a longer path, but before what JMESPath adds to one.
+    whole = rf"(?<![\w.\]]){re.escape(str(path))}(?!\w|\.\w|\[(?![?*\]]))"
+    new = re.sub(whole, lambda _: str(found.right), source)
+    return new if new != source else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,7 +181,8 @@ def check_path(
 
 
 def _unknown_name(draft: Draft, task: DraftTask | None, path: Path) -> BadPath:
-    known = {*draft.names, "input", "context"} - ({task.id} if task is not None else set())
+    known = {name for name in draft.names if parse_path(name)} | {"input", "context"}
+    known -= {task.id} if task is not None else set()
     known |= {"item", "index"} if task is not None and task.iterates else set()
     code = "unknown_reference"
     if path.head in {"tasks", "steps"} and path.segments and path.segments[0] in draft.names:

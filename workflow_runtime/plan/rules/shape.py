@@ -66,7 +66,7 @@ _ON_ERROR = {"ignore": "continue", "skip": "continue", "abort": "fail", "stop": 
 def plan_fields(draft: Draft) -> Iterator[Problem]:
     """The plan's own fields are known and have the right types."""
     raw = draft.raw
-    for key in raw.keys() - PLAN_FIELDS:
+    for key in [key for key in raw if key not in PLAN_FIELDS]:
         target = _PLAN_SYNONYMS.get(key.lower()) or nearest(key, PLAN_FIELDS)
         fix = move(pointer(key), pointer(target)) if target and target not in raw else None
         if target == "tasks" and not isinstance(raw[key], list):
@@ -153,12 +153,18 @@ def _wrong_type(task: DraftTask, given: Any) -> Problem:
 
 def _mixed_types(task: DraftTask) -> Iterator[Problem]:
     """A type is given, but the fields are those of one other type."""
-    given, own = task.raw.get("type"), OWN_FIELDS[task.kind or "tool"]
-    others = [k for k, names in OWN_FIELDS.items() if k != given and names & task.raw.keys()]
-    if given is not None and not own & task.raw.keys() and len(others) == 1:
-        message = f"type is {given!r}, but the fields are those of {others[0]!r}"
-        fix = replace(task.path("type"), others[0])
+    meant = _meant_kind(task)
+    if meant != task.kind:
+        message = f"type is {task.kind!r}, but the fields are those of {meant!r}"
+        fix = replace(task.path("type"), meant)
         yield Problem("wrong_value", task.path("type"), message, task.id, fix=fix)
+
+
+def _meant_kind(task: DraftTask) -> str:
+    """Return the type that a task's own fields tell where the given one has none of its own."""
+    kind = task.kind or "tool"
+    others = [k for k, own in OWN_FIELDS.items() if k != kind and own & task.raw.keys()]
+    return others[0] if not OWN_FIELDS[kind] & task.raw.keys() and len(others) == 1 else kind
 
 
 def task_fields(draft: Draft) -> Iterator[Problem]:
@@ -166,7 +172,7 @@ def task_fields(draft: Draft) -> Iterator[Problem]:
     for task in draft.tasks:
         if task.kind is None:
             continue
-        known = fields_of(task.kind)
+        known = fields_of(task.kind) | OWN_FIELDS[_meant_kind(task)]
         taken: set[str] = set()
         for key in task.raw:
             if key not in known:
@@ -223,14 +229,7 @@ def _preview_words(task: DraftTask) -> Problem:
 
 
 def _needed(task: DraftTask, taken: set[str]) -> Iterator[Problem]:
-    needs = {"tool": ("tool",), "sub_agent": ("agent", "task"), "wait": ()}[task.kind or "tool"]
-    own = OWN_FIELDS[task.kind or "tool"]
-    if task.raw.get("type") is not None and not own & task.raw.keys():
-        others = [
-            k for k, names in OWN_FIELDS.items() if k != task.kind and names & task.raw.keys()
-        ]
-        if len(others) == 1:
-            return  # the type is what is wrong
+    needs = {"tool": ("tool",), "sub_agent": ("agent", "task"), "wait": ()}[_meant_kind(task)]
     for name in needs:
         if task.raw.get(name) is None and name not in taken:
             message = f"task {task.label!r} needs {name!r}"
@@ -256,8 +255,8 @@ def field_types(draft: Draft) -> Iterator[Problem]:
 
 
 def _on_error(task: DraftTask) -> Iterator[Problem]:
-    value = task.raw.get("on_error", "fail")
-    if value in ("fail", "continue"):
+    value = task.raw.get("on_error")
+    if value in (None, "fail", "continue"):
         return
     right = None
     if isinstance(value, str):

@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 from ..draft import Draft
-from ..draft_task import DraftTask
+from ..draft_task import DraftTask, fields_of
 from ..problems import Problem, add, move, quoted, remove, replace
 from ..schemas import types_of, written
 from ..templates import Constant, Template, Whole
@@ -42,7 +42,7 @@ def waits(draft: Draft) -> Iterator[Problem]:
 
 
 def _empty(task: DraftTask) -> Iterator[Problem]:
-    if any(key not in {"id", "type", "depends_on", "when", "on_error"} for key in task.raw):
+    if task.raw.keys() - fields_of("wait"):
         return  # a field under another name, which is said already
     message = f"wait {task.label!r} needs a duration or an until"
     expected = 'duration: "PT30S", or until: an instant'
