@@ -2,7 +2,7 @@
 
 from .arguments import InvalidArgumentsError
 from .attempts import call_tool, carry_out
-from .context import TaskContext, step_key, task_context
+from .context import TaskContext, task_context
 from .failures import AgentMissingError
 from .markers import FileMarkers, Markers
 from .pool import ToolPool
@@ -32,7 +32,6 @@ __all__ = [
     "call_tool",
     "carry_out",
     "redact",
-    "step_key",
     "task_context",
     "to_json",
 ]

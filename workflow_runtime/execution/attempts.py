@@ -19,7 +19,7 @@ from typing import Any, cast
 from ..logs import bound
 from ..plan.encoding import dumps
 from ..plan.types import Json
-from .context import TaskContext, entered, step_key
+from .context import TaskContext, entered
 from .failures import AlreadyBegunError, Place, ToolMissingError, failure_of, log_late_end
 from .markers import Markers
 from .pool import ToolPool
@@ -101,7 +101,7 @@ def _step(request: AttemptRequest, signal: Signal) -> TaskContext:
         workflow_id=request.workflow_id,
         task_id=request.task_id,
         attempt=request.attempt,
-        idempotency_key=request.idempotency_key or step_key(request.workflow_id, request.task_id),
+        idempotency_key=request.idempotency_key,
         signal=signal,
     )
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
-from ..plan.encoding import dumps
 from .signals import Signal
 
 _CURRENT: ContextVar[TaskContext | None] = ContextVar("workflow_runtime_task", default=None)
@@ -19,7 +17,8 @@ class TaskContext:
     """The step a tool works for; ``attempt`` counts from 1.
 
     ``idempotency_key`` is for other systems, so that they do the same thing only once: equal over
-    all deliveries and attempts of one step, different from any other step's.
+    all deliveries and attempts of one step and over re-runs that leave it unchanged, different from
+    any other step's.
     """
 
     workflow_id: str
@@ -31,15 +30,6 @@ class TaskContext:
     def cancelled(self) -> bool:
         """Tell whether to stop: the run is being canceled, or the attempt's time is over."""
         return self.signal.is_set()
-
-
-def step_key(workflow_id: str, task_id: str) -> str:
-    """Make a step's idempotency key out of its two ids.
-
-    It is ``wf-`` and the first 32 hexadecimal digits of the SHA-256 of both.
-    """
-    step = dumps([workflow_id, task_id]).encode()
-    return "wf-" + hashlib.sha256(step).hexdigest()[:32]
 
 
 def task_context() -> TaskContext:

@@ -19,13 +19,49 @@ _NAMES = (
     r"|(?:client|app|user|db)[_-]?(?:secret|password|pwd)|(?:access|refresh|id|auth|session|bearer|sas)"
     r"[_-]?token|connection[_-]?string"
 )
+_SCHEMES = (
+    "digest|token|api-?key|negotiate|sharedkey(?:lite)?|sharedaccesssignature|aws4-hmac-sha256"
+)
+# Keys that show what they are, by who gives them out.
+_SHAPES = (
+    r"\bsk-[A-Za-z0-9_-]{8,}",  # OpenAI, Anthropic
+    r"\b[srp]k_(?:live|test)_[A-Za-z0-9]{10,}",  # Stripe
+    r"\bgh[opsur]_[A-Za-z0-9]{16,}|\bgithub_pat_\w{16,}|\bglpat-[\w-]{16,}",
+    r"\bxox[a-z]-[A-Za-z0-9-]{8,}|hooks\.slack\.com/services/[\w/]{10,}",
+    r"\b(?:AKIA|ASIA)[A-Z0-9]{12,}",  # AWS
+    r"\bAIza[\w-]{20,}|\bya29\.[\w-]{20,}",  # Google
+    r"\bhf_[A-Za-z0-9]{20,}|\bnpm_[A-Za-z0-9]{30,}|\bpypi-[\w-]{30,}",
+    r"\bSG\.[\w-]{16,}\.[\w-]{16,}",  # SendGrid
+    r"\beyJ[\w-]{5,}\.[\w-]{5,}\.[\w-]*",  # any JSON web token
+    # Azure: a key of 64 bytes, a service's key, a Function's key, an Entra application's secret
+    r"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{86}==",
+    r"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{33}(?:AIoT|\+ASb|\+AEh|\+ARm)[A-P][A-Za-z0-9+/]{5}=",
+    r"\b[A-Za-z0-9]{52}JQQJ99[A-Za-z0-9]{20,30}",
+    r"(?<![\w-])[\w-]{44}AzFu[\w-]{5,8}={0,2}",
+    r"(?<![\w.~-])[\w.~-]{3}\dQ~[\w.~-]{31,34}",
+)
 _RULES: tuple[tuple[re.Pattern[str], str], ...] = (
     (
-        re.compile(r"-----BEGIN ([A-Z ]{0,40}KEY)-----[^-]*(?:-----END [A-Z ]{0,40}KEY-----)?"),
+        re.compile(
+            r"-----BEGIN ([A-Z ]{0,40}KEY(?: BLOCK)?)-----(?:(?!-----)[\s\S])*"
+            r"(?:-----END [A-Z ]{0,40}KEY(?: BLOCK)?-----)?"
+        ),
         MASK,
     ),
     # Authorization: Bearer abc
     (re.compile(r"\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{6,}", re.IGNORECASE), rf"\1 {MASK}"),
+    # Authorization: Digest username="a", response="b"
+    (
+        re.compile(
+            rf"""(authorization\\?["']?\s*[:=]\s*["']?(?:{_SCHEMES})\s+)[^\n]+""", re.IGNORECASE
+        ),
+        rf"\1{MASK}",
+    ),
+    # Cookie: session=abc; other=def
+    (
+        re.compile(r"""(cookie\\?["']?\s*[:=]\s*["']?)[^\s"'=;]{1,200}=[^"'\n]+""", re.IGNORECASE),
+        rf"\1{MASK}",
+    ),
     # "password": "abc", password='a b'
     (
         re.compile(
@@ -45,18 +81,10 @@ _RULES: tuple[tuple[re.Pattern[str], str], ...] = (
         rf"\1{MASK}",
     ),
     # https://user:password@host
-    (re.compile(r"\b([a-z][a-z0-9+.-]{1,20}://[^\s/:@]{0,200}):[^\s/@]{1,500}@"), rf"\1:{MASK}@"),
-    # an Azure Functions key in a URL
-    (re.compile(r"([?&]code=)[^\s&\"']+"), rf"\1{MASK}"),
-    # keys that show what they are
-    (
-        re.compile(
-            r"\b(?:sk-[A-Za-z0-9_-]{8,}|gh[opsur]_[A-Za-z0-9]{16,}|github_pat_\w{16,}"
-            r"|xox[a-z]-[A-Za-z0-9-]{8,}|AKIA[A-Z0-9]{12,}|AIza[\w-]{20,}"
-            r"|eyJ[\w-]{5,}\.[\w-]{5,}\.[\w-]*)"
-        ),
-        MASK,
-    ),
+    (re.compile(r"\b([a-z][a-z0-9+.-]{1,20}://[^\s/:@]{0,200}):[^\s/]{1,500}@"), rf"\1:{MASK}@"),
+    # a key in a URL, such as that of an Azure Function
+    (re.compile(r"([?&](?:code|key)=)[^\s&\"']+"), rf"\1{MASK}"),
+    (re.compile("|".join(_SHAPES)), MASK),
 )
 _LONGEST = 20_000
 

@@ -12,8 +12,8 @@ from ..plan.types import Json
 class AttemptRequest:
     """One attempt at one step; ``task_id`` is the step's key, such as ``inspect[12]``.
 
-    ``payload`` is a tool's arguments object or a sub-agent's task text; ``timeout`` is in seconds,
-    None: no limit; ``idempotency_key`` None: the one that the two ids make. ``decision`` is a
+    ``payload`` is a tool's arguments object or a sub-agent's task text; ``idempotency_key`` is the
+    same for all attempts of the step; ``timeout`` is in seconds, None: no limit. ``decision`` is a
     person's answer to what the sub-agent asked in an earlier attempt.
     """
 
@@ -23,9 +23,9 @@ class AttemptRequest:
     kind: Literal["tool", "sub_agent"]
     target: str
     payload: Json
+    idempotency_key: str
     context: str | None = None
     timeout: float | None = None
-    idempotency_key: str | None = None
     decision: Json = None
 
     def to_json(self) -> dict[str, Any]:

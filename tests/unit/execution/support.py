@@ -70,6 +70,7 @@ def attempt(payload=None, **fields):
             "kind": "tool",
             "target": "t",
             "payload": {} if payload is None else payload,
+            "idempotency_key": "wf-a",
             **fields,
         }
     )

@@ -35,6 +35,33 @@ from workflow_runtime.execution import redact
         ),
         ("x-functions-key: abc123", "abc123"),
         ("access_token=abc123&expires=3", "abc123"),
+        ('Authorization: Digest username="ada", response="6629fae4"', "6629fae4"),
+        ("{'authorization': 'Token 9944b09199c62bcf'}", "9944b09199c62bcf"),
+        ("Cookie: session=abc123; theme=dark", "abc123"),
+        ("set-cookie: ARRAffinity=4f1c0d; Path=/", "4f1c0d"),
+        ("mongodb://app:p@ss@db/x", "ss@db"),
+        ("https://maps.example.com/x?key=Ab12Cd34", "Ab12Cd34"),
+        ("-----BEGIN EC PRIVATE KEY-----\nDEK-Info: AES\n\nMHcabc\n-----END EC PRIVATE", "MHcabc"),
+        ("-----BEGIN PGP PRIVATE KEY BLOCK-----\n\nlQdGabc", "lQdGabc"),
+        *(
+            (f"401 with {key}, refused", key)
+            for key in (
+                "sk_live_" + "a1B2" * 6,
+                "glpat-" + "a1B2" * 5,
+                "https://hooks.slack.com/services/T0/B0/abcdef123".partition("//")[2],
+                "ASIA" + "A1B2" * 4,
+                "ya29." + "a1-_" * 8,
+                "hf_" + "a1B2" * 8,
+                "npm_" + "a1B2" * 9,
+                "pypi-" + "a1-_" * 10,
+                "SG." + "a1-_" * 5 + "." + "a1-_" * 10,
+                "a1B2" * 21 + "c3==",
+                "a1B2" * 8 + "c+ASbAa1B2c=",
+                "a1B2" * 13 + "JQQJ99" + "A1B2" * 6,
+                "a1-_" * 11 + "AzFu" + "a1B2c==",
+                "abc8Q~" + "a1B2" * 8 + "c3",
+            )
+        ),
     ],
 )
 def test_a_secret_is_masked(text, secret):
@@ -51,6 +78,10 @@ def test_a_secret_is_masked(text, secret):
         "Unknown service 'pay'; known are checkout, cart",
         "no column named task-id in 東京",
         "HTTP 503 from https://example.com/a:b?page=2",
+        "the cookie: not set; authorization: required",
+        "image sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+        "digest a1B2a1B2a1B2a1B2a1B2a1B2a1B2a1B2a1B2a1B2a1A=",
+        "run 0194f3c2-7b1d-7e55-9d6c-3f1d2a4b5c6d of https://example.com:8080/a@b",
     ],
 )
 def test_what_is_no_secret_stays(text):
@@ -72,6 +103,24 @@ def test_a_secret_at_the_cut_is_masked_before_it():
 
 
 @pytest.mark.timeout(5)
-@pytest.mark.parametrize("piece", ["password", "a-", "eyJ", "-----BEGIN ", 'password="', "x://"])
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "password",
+        "a-",
+        "eyJ",
+        "-----BEGIN ",
+        'password="',
+        "x://",
+        "x://a:b",
+        "cookie:",
+        "a1B2",
+        "-----BEGIN KEY-----",
+        "authorization: digest ",
+        "cookie: a=",
+        "~",
+        "SG.a1-_a1-_a1-_a1-_.",
+    ],
+)
 def test_no_text_makes_it_slow(piece):
     redact(piece * 200_000)
