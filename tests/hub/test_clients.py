@@ -270,6 +270,7 @@ async def test_the_azure_client_works_with_its_metadata_and_its_prefix_queries(h
     async with client:
         instance_id = await client.schedule_new_orchestration("fan", input=4, instance_id="mine/1")
         state = await client.wait_for_orchestration_completion(instance_id, timeout=20)
+        assert state is not None
         assert (state.serialized_input, state.serialized_output) == ("4", "12")
         query = OrchestrationQuery(instance_id_prefix="mine/1", fetch_inputs_and_outputs=False)
         (found,) = await client.get_all_orchestration_states(query)

@@ -27,16 +27,13 @@ def complete_task(
 ) -> None:
     """Take in an activity's result.
 
-    The row of this scheduling is deleted; a second result finds none. Nobody hears of a result
+    The row of this scheduling is deleted, so a second result finds none. Nobody hears of a result
     whose instance has ended or has gone on to another generation.
     """
-    if tx.execute("DELETE FROM tasks WHERE seq = ?", (work.seq,)).rowcount == 0:
-        return
-    target = tx.instance_by_key(work.key)
-    if target is None or not target.is_active or target.generation != work.generation:
-        return
-    tx.deliver(target, events.task_ended(now, response), bound=True)
-    tx.make_ready(target.key)
+    delivered = tx.deliver_result(work.seq, events.task_ended(now, response))
+    tx.execute("DELETE FROM tasks WHERE seq = ?", (work.seq,))
+    if delivered:
+        tx.make_ready(work.key)
 
 
 def complete_turn(

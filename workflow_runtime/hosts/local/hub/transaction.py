@@ -68,6 +68,11 @@ class Instance(NamedTuple):
 
 
 _COLUMNS = ", ".join(Instance._fields)
+_DELIVER_RESULT = (
+    "INSERT INTO inbox (seq, key, generation, event) SELECT ?, i.key, i.generation, ?"  # noqa: S608
+    " FROM tasks t JOIN instances i ON i.key = t.key WHERE t.seq = ?"
+    f" AND i.generation = t.generation AND i.status NOT IN ({', '.join(map(str, TERMINAL))})"
+)
 
 
 @dataclass(slots=True)
@@ -100,10 +105,14 @@ class Sequences:
 class Transaction:
     """One transition's hands on the tables."""
 
-    def __init__(self, connection: sqlite3.Connection, sequences: Sequences) -> None:
+    def __init__(
+        self, connection: sqlite3.Connection, sequences: Sequences, queued: set[int]
+    ) -> None:
+        """``queued`` remembers keys that surely have a ``ready`` row; it may miss some."""
         self.execute = connection.execute
         self.executemany = connection.executemany
         self.sequences = sequences
+        self._queued = queued
         self.effects = Effects()
 
     def instance(self, instance_id: str) -> Instance | None:
@@ -150,10 +159,26 @@ class Transaction:
         An instance without mail must not stand in the queue: a session would go past it, and its
         next event would not queue it again.
         """
+        if key in self._queued:
+            return
+        self._queued.add(key)
         seq = self.sequences.ready
         self.sequences.ready = seq + 1
         added = self.execute("INSERT OR IGNORE INTO ready (seq, key) VALUES (?, ?)", (seq, key))
         self.effects.ready |= added.rowcount > 0
+
+    def deliver_result(self, task_seq: int, event: pb.HistoryEvent) -> bool:
+        """Put an activity's result into the inbox of who waits for it; False if nobody does.
+
+        Nobody waits if the activity has a result already, or if its instance has ended or gone on
+        to another generation. One statement, because this is what a busy hub does most.
+        """
+        seq = self.sequences.inbox
+        self.sequences.inbox = seq + 1
+        delivered = self.execute(
+            _DELIVER_RESULT, (seq, event.SerializeToString(), task_seq)
+        ).rowcount
+        return delivered > 0
 
     def append_history(self, key: int, count: int, events: Sequence[bytes]) -> None:
         """Append to a history that has ``count`` events."""
@@ -188,5 +213,7 @@ class Transaction:
 
     def clear(self, key: int, *tables: str) -> None:
         """Delete an instance's rows from the named tables."""
+        if "ready" in tables:
+            self._queued.discard(key)
         for table in tables:
             self.execute(f"DELETE FROM {table} WHERE key = ?", (key,))  # noqa: S608

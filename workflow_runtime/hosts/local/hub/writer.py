@@ -68,6 +68,7 @@ class Writer:
         self._path = path
         self._on_commit = on_commit
         self._sequences = Sequences.of(connection)
+        self._queued: set[int] = set()
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._loop = asyncio.get_running_loop()
         self._closed = False
@@ -141,11 +142,12 @@ class Writer:
         self._connection.execute("BEGIN IMMEDIATE")
         try:
             for job in group:
-                transaction = Transaction(self._connection, self._sequences)
+                transaction = Transaction(self._connection, self._sequences, self._queued)
                 job.result = job.transition(transaction)
                 effects.merge(transaction.effects)
             self._connection.execute("COMMIT")
         except BaseException:
+            self._queued.clear()
             # SQLite may have rolled back by itself, as it does when the disk is full.
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
