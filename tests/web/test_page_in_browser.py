@@ -50,9 +50,9 @@ def run(status="Running", **fields):
 
 
 def ended(before, status="Completed", **fields):
-    tasks = [task | {"status": "completed"} for task in before["tasks"]]
     progress = {"total": 2, "completed": 2, "running": 0, "failed": 0, "skipped": 0}
     now = datetime.now(UTC).isoformat()
+    tasks = [task | {"status": "completed", "ended_at": now} for task in before["tasks"]]
     return (
         before
         | {"status": status, "updated_at": now, "tasks": tasks, "progress": progress}
@@ -224,6 +224,39 @@ async def test_a_failed_run_shows_which_task_failed_and_why():
         rows = page.locator(".task-list li")
         await expect(rows.first).to_contain_text("Refused.")
         await expect(rows.last).to_have_text("and 7 more")
+
+
+async def test_an_answer_to_a_question_is_not_taken_for_the_one_that_comes_by_itself():
+    async def turn(asked):
+        if asked.message == "start":
+            async for event in starting(asked):
+                yield event
+        else:
+            yield TurnDone(response="Still going.")
+
+    chat, workflows = FakeChat(turn), FakeWorkflows()
+    async with opened(app([skill()], chat=chat, workflows=workflows)) as page:
+        await ask(page, "start")
+        await expect(page.locator(".message.assistant")).to_contain_text("I have started it.")
+        owner = chat.asked[0].owner
+        workflows.put(owner, ended(workflows.runs[owner]["o1-w1"]))
+        await expect(page.locator("#activity")).to_contain_text("its answer is coming")
+        await ask(page, "and?")
+        await expect(page.locator(".message.assistant").last).to_contain_text("Still going.")
+        chat.say(owner, "assistant", "Deploy 42 did it.")
+        await expect(page.locator(".message.assistant").last).to_contain_text("Deploy 42")
+        await expect(page.locator("#activity")).to_be_hidden()
+
+
+async def test_a_run_that_was_terminated_is_not_waited_for():
+    chat, workflows = FakeChat(starting), FakeWorkflows()
+    async with opened(app([skill()], chat=chat, workflows=workflows)) as page:
+        await ask(page)
+        await expect(page.locator(".message.assistant")).to_contain_text("I have started it.")
+        owner = chat.asked[0].owner
+        workflows.put(owner, ended(workflows.runs[owner]["o1-w1"], "Terminated"))
+        await expect(page.locator(".card .pill")).to_have_text("Terminated")
+        await expect(page.locator("#activity")).to_be_hidden()
 
 
 async def test_an_html_report_is_shown_in_a_frame_where_nothing_of_it_runs():

@@ -45,7 +45,9 @@ export class Api {
         const event = parseEvent(block);
         if (!event) continue;
         onEvent(event.name, event.data);
-        if (event.name === "done" || event.name === "error") return true;
+        if (event.name !== "done" && event.name !== "error") continue;
+        reader.cancel().catch(() => {});
+        return true;
       }
     }
   }

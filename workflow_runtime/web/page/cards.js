@@ -19,6 +19,17 @@ export function hasEnded(envelope) {
   return ENDED.has(envelope.status);
 }
 
+// When its last task ended, in ms: the instance itself ends later, after the skill was told.
+export function endOf(envelope) {
+  const ends = (envelope.tasks ?? []).map((task) => Date.parse(task.ended_at ?? "")).filter((time) => !Number.isNaN(time));
+  return ends.length ? Math.max(...ends) : Date.parse(envelope.updated_at);
+}
+
+// A run that was ended from outside, or broke, could not tell its skill.
+export function isTold(envelope) {
+  return envelope.status !== "Terminated" && envelope.error?.code !== "orchestration_failed";
+}
+
 export function statusLabel(status) {
   return LABELS[status] ?? status;
 }
@@ -89,13 +100,14 @@ export class RunCard {
   }
 
   showProgress() {
-    const { progress, created_at: from, updated_at: to } = this.envelope;
+    const { progress, created_at: from } = this.envelope;
     const ended = hasEnded(this.envelope);
     const counts = progress ?? {};
     const total = counts.total ?? 0;
-    const parts = total ? [`${counts.completed ?? 0} of ${total} done`] : [];
+    const starting = !total && !ended ? ["Starting…"] : [];
+    const parts = total ? [`${counts.completed ?? 0} of ${total} done`] : starting;
     for (const [key, label] of COUNTS) if (counts[key]) parts.push(`${counts[key]} ${label}`);
-    const took = elapsed(from, ended ? to : null);
+    const took = elapsed(from, ended ? endOf(this.envelope) : null);
     if (took) parts.push(ended ? `took ${took}` : took);
     this.facts.textContent = parts.join(" · ");
     const share = (count) => `${total ? (100 * (count ?? 0)) / total : 0}%`;
@@ -187,7 +199,7 @@ function duration(task) {
 
 function elapsed(from, to) {
   const start = Date.parse(from ?? "");
-  const end = to ? Date.parse(to) : Date.now();
+  const end = typeof to === "string" ? Date.parse(to) : to ?? Date.now();
   if (Number.isNaN(start) || Number.isNaN(end)) return "";
   const seconds = Math.max(0, (end - start) / 1000);
   if (seconds < 10) return `${to ? seconds.toFixed(1) : Math.floor(seconds)} s`;

@@ -1,17 +1,18 @@
 // The chat page: joins the composer, the conversation and the runs to the server's routes.
 
 import { Api } from "./api.js";
-import { hasEnded, statusLabel } from "./cards.js";
+import { endOf, hasEnded, isTold, statusLabel } from "./cards.js";
 import { askKey, askSession, confirm, showReport } from "./dialogs.js";
 import { byId } from "./dom.js";
 import { Runs } from "./runs.js";
 import { Timeline } from "./timeline.js";
 
+const ANSWER_IS_COMING = "The workflow has ended; its answer is coming.";
 const slug = document.body.dataset.skill;
 const SESSION_KEY = `workflow-runtime.session.${slug}`;
 const VALID_SESSION = /^[A-Za-z0-9._-]{1,128}$/;
-const ANSWER_WITHIN_MS = 120_000;
 const TURN_WITHIN_MS = 900_000;
+const LONGEST_PAUSE_MS = 4000;
 
 const session = {
   get: () => localStorage.getItem(SESSION_KEY),
@@ -32,7 +33,7 @@ const runs = new Runs({
   },
   onEnded(envelope) {
     announce(`Workflow ${envelope.name || ""} ended: ${statusLabel(envelope.status)}.`);
-    awaitAnswer(Date.parse(envelope.updated_at), ANSWER_WITHIN_MS, "The workflow has ended; its answer is coming.");
+    if (isTold(envelope)) awaitAnswer(endOf(envelope), ANSWER_IS_COMING);
   },
 });
 
@@ -60,7 +61,7 @@ async function send(text) {
     else takeBack(question, text, error);
   } finally {
     setSending(false);
-    if (!awaiting) setActivity("");
+    setActivity(awaiting?.text ?? "");
   }
 }
 
@@ -80,11 +81,23 @@ function onEvent(turn, name, data) {
   } else if (name === "error") turn.problem = data;
 }
 
+// Reads may overtake each other: an older one never replaces what a newer one brought.
+const reads = { begun: 0, shown: 0 };
+
+async function refresh() {
+  const read = reads.begun += 1;
+  const history = await api.history();
+  if (read > reads.shown) {
+    reads.shown = read;
+    timeline.setHistory(history);
+  }
+  return history;
+}
+
 // What is stored is the truth: a turn's pieces give way to it.
 async function settle(turn) {
   try {
-    const history = await api.history();
-    timeline.setHistory(history);
+    const history = await refresh();
     timeline.dropLive();
     const told = history.messages.at(-1)?.error;
     if (turn.problem && !told) showProblem({ problem: turn.problem });
@@ -96,7 +109,7 @@ async function settle(turn) {
 
 async function followOnServer() {
   showNotice("The connection was lost", "The turn goes on at the server; its answer will appear here.");
-  await awaitAnswer(Number.POSITIVE_INFINITY, TURN_WITHIN_MS, "Waiting for the answer…");
+  await awaitAnswer(TO_THE_QUESTION, "Waiting for the answer…");
   timeline.dropLive();
 }
 
@@ -113,16 +126,18 @@ function takeBack(question, text, error) {
 
 let awaiting = null;
 
-// Read the history until an answer from after *since* (server time in ms) is there. Infinity stands
-// for the answer to the last question.
-function awaitAnswer(since, within, text) {
-  const until = Date.now() + within;
+// Stands for the answer to the last question, where others have the time at which a run ended.
+const TO_THE_QUESTION = Number.POSITIVE_INFINITY;
+
+// Read the history until the answer is there; what is waited for already is waited for together.
+function awaitAnswer(since, text) {
+  const until = Date.now() + TURN_WITHIN_MS;
   if (awaiting) {
     awaiting.since = Math.max(awaiting.since, since);
-    awaiting.until = Math.max(awaiting.until, until);
+    awaiting.until = until;
     return awaiting.done;
   }
-  awaiting = { since, until };
+  awaiting = { since, until, text };
   setActivity(text);
   awaiting.done = pollHistory().finally(() => {
     awaiting = null;
@@ -132,12 +147,11 @@ function awaitAnswer(since, within, text) {
 }
 
 async function pollHistory() {
-  for (let delay = 500; Date.now() < awaiting.until; delay = Math.min(3000, delay * 1.3)) {
+  for (let delay = 500; Date.now() < awaiting.until; delay = Math.min(LONGEST_PAUSE_MS, delay * 1.2)) {
     try {
-      const history = await api.history();
       const before = timeline.messages.size;
-      timeline.setHistory(history);
-      if (isAnswered(history.messages)) {
+      const history = await refresh();
+      if (isAnswered(history.messages, awaiting.since)) {
         if (timeline.messages.size > before) announce(`Answer: ${history.messages.at(-1).text}`);
         hideNotice();
         return;
@@ -150,10 +164,11 @@ async function pollHistory() {
   showNotice("No answer yet", "Send a message to ask what came out, or reload the page later.");
 }
 
-function isAnswered(messages) {
-  const last = messages.at(-1);
-  if (awaiting.since === Number.POSITIVE_INFINITY) return last?.role === "assistant";
-  return messages.some((message) => message.role === "assistant" && Date.parse(message.at) >= awaiting.since);
+// A run's end is answered without a question: by an answer that follows another one.
+function isAnswered(messages, since) {
+  if (since === TO_THE_QUESTION) return messages.at(-1)?.role === "assistant";
+  return messages.some((message, index) => message.role === "assistant" &&
+    messages[index - 1]?.role !== "user" && Date.parse(message.at) >= since);
 }
 
 // --- what the page says ----------------------------------------------------------------------------
@@ -245,19 +260,17 @@ function listen() {
 }
 
 async function resume() {
-  const [history] = await Promise.all([api.history(), runs.load()]);
-  timeline.setHistory(history);
+  const [history] = await Promise.all([refresh(), runs.load()]);
   timeline.scrollToEnd();
   const last = history.messages.at(-1);
   const openSince = last?.role === "user" ? Date.parse(last.at) : Number.NaN;
   if (Date.now() - openSince < TURN_WITHIN_MS) {
-    awaitAnswer(Number.POSITIVE_INFINITY, TURN_WITHIN_MS, "Waiting for the answer…");
+    awaitAnswer(TO_THE_QUESTION, "Waiting for the answer…");
   }
   for (const { envelope } of runs.cards.values()) {
-    const ended = hasEnded(envelope) ? Date.parse(envelope.updated_at) : Number.NaN;
-    const answered = history.messages.some((m) => m.role === "assistant" && Date.parse(m.at) >= ended);
-    if (Date.now() - ended < ANSWER_WITHIN_MS && !answered) {
-      awaitAnswer(ended, ANSWER_WITHIN_MS, "The workflow has ended; its answer is coming.");
+    const ended = hasEnded(envelope) && isTold(envelope) ? endOf(envelope) : Number.NaN;
+    if (Date.now() - ended < TURN_WITHIN_MS && !isAnswered(history.messages, ended)) {
+      awaitAnswer(ended, ANSWER_IS_COMING);
     }
   }
 }

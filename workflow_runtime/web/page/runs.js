@@ -36,7 +36,7 @@ export class Runs {
       this.onCard(card);
       if (complete && hasEnded(envelope)) this.onEnded(envelope);
     }
-    if (!complete) this.ask(id);
+    if (!complete || !envelope.tasks) this.ask(id);
     else if (!hasEnded(envelope)) this.askLater(id, pace(envelope));
   }
 
@@ -106,5 +106,6 @@ export class Runs {
 
 function pace(envelope) {
   const age = (Date.now() - Date.parse(envelope.created_at)) / 1000;
-  return age < YOUNG_SECONDS ? LEAST_SECONDS : Math.max(LEAST_SECONDS, envelope.poll_after_seconds ?? LEAST_SECONDS);
+  const isOld = age > YOUNG_SECONDS;
+  return isOld ? Math.max(LEAST_SECONDS, envelope.poll_after_seconds ?? LEAST_SECONDS) : LEAST_SECONDS;
 }
