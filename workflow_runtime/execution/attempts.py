@@ -33,7 +33,7 @@ type Outcome = dict[str, Any]
 """One of ``value``, ``failure`` and ``ask``, and ``usage`` of a sub-agent.
 
 ``failure`` is ``{"code", "message", "kind", "correlation_id", "retry_after"?}``, ``ask`` is
-``{"tool", "args", "digest", "message", "transcript"}``.
+``{"tool", "args", "transcript"}``.
 """
 
 
@@ -197,8 +197,6 @@ async def _run_agent(request: AttemptRequest, agents: SubAgents, watch: Watch) -
     ask = {
         "tool": answer.tool,
         "args": answer.args,
-        "digest": answer.digest,
-        "message": answer.message,
         "transcript": answer.transcript,
     }
     return {"ask": to_json(ask, "ask"), "usage": usage}

@@ -75,9 +75,9 @@ _TABLE: tuple[tuple[type[BaseException], str, str, str], ...] = (
 )
 
 
-_REFUSALS = (
+_DECIDED_HERE = (
     InvalidArgumentsError, ResultNotJsonError, ToolMissingError, AgentMissingError,
-    RunCanceledError, AlreadyBegunError, NoThreadError, StillRunningError,
+    RunCanceledError, AlreadyBegunError, NoThreadError, StillRunningError, TimeOverError,
 )  # fmt: skip
 _BEFORE_THE_CALL = (NoThreadError, DataDirectoryError)
 
@@ -107,8 +107,9 @@ def failure_of(error: BaseException, place: Place) -> dict[str, Any]:
     code, kind, message = _classify(error, place)
     if place.once and not isinstance(error, _BEFORE_THE_CALL):
         kind = "terminal"
-    # What was refused here says all in its text; elsewhere the way to the error matters too.
-    told = message if isinstance(error, _REFUSALS) else _traceback(error)
+    # What was decided here says all in its text; elsewhere the way to the error matters too.
+    is_told = isinstance(error, _DECIDED_HERE) and error.__cause__ is None
+    told = redact(message) if is_told else _traceback(error)
     _LOG.warning("%s failed with %s\n%s", place, code, told, extra=_ids(place))
     failure: dict[str, Any] = {
         "code": code,

@@ -12,6 +12,7 @@ keep the process alive either.
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -105,8 +106,9 @@ class ToolPool:
             self._staff()
         job.future.add_done_callback(lambda future: on_end(future.result()))
         left = max(0, self._threads - abandoned)
-        _LOG.warning(
-            "%d calls of sync tools were given up and still hold their threads; %d of %d"
+        _LOG.log(
+            logging.WARNING if left else logging.ERROR,
+            "a call was given up and keeps its thread; there are %d such, and %d of %d"
             " replacements are left",
             abandoned,
             left,

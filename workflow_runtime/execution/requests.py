@@ -43,7 +43,7 @@ class AgentRequest:
     """What a sub-agent is asked: one task, the run's context, nothing else.
 
     ``decision`` is None unless a person has answered what it asked before: ``{"transcript",
-    "approved", "by", "comment", "digest"}``.
+    "tool", "args", "approved", "by", "comment"}``.
     """
 
     agent: str
@@ -74,8 +74,6 @@ class AgentAsk:
 
     tool: str
     args: Json
-    digest: str
-    message: str
     transcript: Json
     input_tokens: int = 0
     output_tokens: int = 0

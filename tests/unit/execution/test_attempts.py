@@ -245,8 +245,6 @@ async def test_what_a_sub_agent_asks_goes_to_a_person_and_the_answer_back_to_it(
     asked = AgentAsk(
         tool="restart",
         args={"service": "pay"},
-        digest="d1",
-        message="Restart pay?",
         transcript=transcript,
         input_tokens=3,
     )
@@ -254,12 +252,10 @@ async def test_what_a_sub_agent_asks_goes_to_a_person_and_the_answer_back_to_it(
     assert outcome["ask"] == {
         "tool": "restart",
         "args": {"service": "pay"},
-        "digest": "d1",
-        "message": "Restart pay?",
         "transcript": transcript,
     }
     assert outcome["usage"] == {"input_tokens": 3, "output_tokens": 0}
-    decision = {"transcript": transcript, "approved": True, "by": "Ada", "digest": "d1"}
+    decision = {"transcript": transcript, "approved": True, "by": "Ada", "tool": "restart"}
     agents = Agents(AgentAnswer(agent="writer", text="done"))
     await world.ask(agents, decision=decision)
     assert agents.requests[0].decision == decision

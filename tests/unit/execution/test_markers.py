@@ -1,8 +1,10 @@
 """A tool that must act only once: marked before the call, never called again."""
 
 import asyncio
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -12,6 +14,7 @@ from workflow_runtime.errors import DataDirectoryError, RetryableError
 from workflow_runtime.execution import FileMarkers
 from workflow_runtime.plan.policies import WorkPolicy
 
+ROOT = Path(__file__).parents[3]
 ONCE = WorkPolicy(side_effects="once")
 
 
@@ -39,6 +42,28 @@ async def test_a_redelivery_does_not_call_the_tool_again(world, is_async):
     assert len(calls) == 1
 
 
+DIES_INSIDE = """
+import asyncio, os, sys
+from pathlib import Path
+from tests.unit.execution.support import World
+from workflow_runtime.execution import FileMarkers, ToolPool
+from workflow_runtime.plan.policies import WorkPolicy
+
+world = World(ToolPool(1), FileMarkers(Path(sys.argv[1])))
+asyncio.run(world.call(lambda args: os._exit(9), policy=WorkPolicy(side_effects="once")))
+"""
+
+
+async def test_a_worker_that_died_inside_the_tool_has_left_its_mark(world, tmp_path):
+    died = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", DIES_INSIDE, str(tmp_path / "markers"), cwd=ROOT
+    )
+    assert await died.wait() == 9
+    calls: list[object] = []
+    failure = (await world.call(counting(calls, is_async=False), policy=ONCE))["failure"]
+    assert (failure["code"], calls) == ("outcome_unknown", [])
+
+
 async def test_the_mark_is_there_before_the_tool_is_called(world):
     async def call(args):
         return world.markers.create("k")
@@ -63,7 +88,7 @@ async def test_no_failure_after_the_call_invites_another(world, is_async, error)
 
 async def test_a_timeout_of_one_that_acts_once_is_terminal(world):
     out = threading.Event()
-    outcome = await world.call(lambda args: out.wait(30), policy=ONCE, request={"timeout": 0.05})
+    outcome = await world.call(lambda args: out.wait(30), policy=ONCE, request={"timeout": 0.2})
     assert (outcome["failure"]["code"], outcome["failure"]["kind"]) == (
         "outcome_unknown",
         "terminal",

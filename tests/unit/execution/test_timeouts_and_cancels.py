@@ -19,7 +19,7 @@ from workflow_runtime.execution import (
 from workflow_runtime.logs import get_logger
 from workflow_runtime.plan.policies import WorkPolicy
 
-SHORT = 0.05
+SHORT = 0.2
 
 
 class Gate:
@@ -78,7 +78,7 @@ async def test_an_async_tool_is_cancelled_when_its_time_is_over(world):
 
     failure = (await world.call(call, request={"timeout": SHORT}))["failure"]
     assert (failure["code"], failure["kind"]) == ("timed_out", "retryable")
-    assert "did not finish in its time (0.05 s)" in failure["message"]
+    assert "did not finish in its time (0.2 s)" in failure["message"]
     assert seen == ["cancelled"]
 
 
@@ -293,7 +293,7 @@ async def test_a_tool_that_an_agent_calls_has_its_own_time(world, is_async):
         name="t",
         call=forever if is_async else lambda args: out.wait(30),
         is_async=is_async,
-        policy=WorkPolicy.from_json({"timeout": "PT0.05S"}),
+        policy=WorkPolicy.from_json({"timeout": "PT0.2S"}),
     )
     outcome = await call_tool(tool, {}, pool=world.pool)
     assert outcome["failure"]["code"] == ("timed_out" if is_async else "outcome_unknown")
