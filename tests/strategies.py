@@ -150,6 +150,7 @@ def _sources(task: dict[str, Any]) -> list[_Source]:
         _Source(f'{name}.result["deep"].words', "array"),
         _Source(f"length({name}.result.rows)", "integer"),
         _Source(f"{name}.result.rows[?id > 3].name", "array"),
+        _Source(f"{name}.result.rows[*].name", "array"),
         _Source(f"{name}.error.code", "any"),
     ]
 

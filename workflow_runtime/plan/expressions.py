@@ -215,6 +215,9 @@ _INNER = {
 }
 
 
+_PROJECTIONS = frozenset({"projection", "filter_projection", "value_projection", "flatten"})
+
+
 def _root_paths(node: dict[str, Any], names: frozenset[str]) -> Iterator[Path]:
     """Yield the paths that *node*, evaluated against the root, reads."""
     kind, children = node["type"], node.get("children", [])
@@ -259,9 +262,14 @@ def _chain(node: dict[str, Any]) -> tuple[Path, list[dict[str, Any]]] | None:
 
 
 def _flatten_chain(node: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the steps of a chain; the parser nests ``a.b[*].c`` as ``a.(b[*].c)``."""
     if node["type"] in {"subexpression", "index_expression"}:
         for child in node["children"]:
             yield from _flatten_chain(child)
+    elif node["type"] in _PROJECTIONS:
+        first, *rest = node["children"]
+        yield from _flatten_chain(first)
+        yield {"type": "elements", "children": rest}
     else:
         yield node
 

@@ -191,7 +191,8 @@ def parse_expression(source: str, names: frozenset[str] = frozenset()) -> Expres
 
 
 def _negative(path: Path) -> bool:
-    return any(isinstance(s, str) and s[1:].isdigit() and s[0] == "-" for s in path.segments)
+    keys = [key for key in path.segments if isinstance(key, str) and key.startswith("-")]
+    return any(key[1:].isdigit() for key in keys)
 
 
 def _foreign(text: str, start: int, names: frozenset[str]) -> TemplateProblem | None:

@@ -97,7 +97,7 @@ def _check_place(draft: Draft, place: Place, template: Template) -> Iterator[Pro
                 else right_source(expression, path, bad, old)
             )
             right |= {expression.source: new} if new is not None else {}
-    text = _put_right(place.text, right, draft.names)
+    text = _put_right(place.text, right, draft.names) if right else place.text
     name = place.task.id if place.task else None
     for bad in dict.fromkeys(found):
         is_mended = text != place.text and (bad.right is not None or bad.is_literal)
