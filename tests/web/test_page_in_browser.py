@@ -143,7 +143,7 @@ async def test_a_run_is_followed_to_its_end_and_the_answer_comes_by_itself():
 
         owner = chat.asked[0].owner
         before = workflows.runs[owner]["o1-w1"]
-        waiting = {"task": "settle", "kind": "wait", "message": "late samples"}
+        waiting = {"task": "settle", "kind": "timer", "message": "late samples"}
         workflows.put(owner, before | {"waiting_for": [waiting]})
         await expect(card.locator(".note.waiting")).to_contain_text("late samples")
 
@@ -268,6 +268,7 @@ async def test_an_html_report_is_shown_in_a_frame_where_nothing_of_it_runs():
 
     async with opened(app([skill()], chat=FakeChat(turn))) as page:
         await ask(page)
+        await expect(page.locator(".report-name")).to_have_text("Portfolio")
         await page.get_by_role("button", name="View report").click()
         frame = page.frame_locator("#report-dialog iframe")
         heading = frame.get_by_role("heading", name="Seven pull requests")
@@ -280,7 +281,7 @@ async def test_an_html_report_is_shown_in_a_frame_where_nothing_of_it_runs():
         await page.get_by_role("dialog").get_by_role("button", name="Close").click()
         async with page.expect_download() as saved:
             await page.get_by_role("button", name="Download").click()
-        assert (await saved.value).suggested_filename == "report.html"
+        assert (await saved.value).suggested_filename == "Portfolio.html"
 
 
 async def test_a_failed_turn_says_what_to_look_at():

@@ -175,7 +175,7 @@ function updateRow(row, task) {
 }
 
 function waitingNote({ task, kind, message, until }) {
-  const forWhat = kind && kind !== "wait" ? ` for ${kind}` : "";
+  const forWhat = kind && kind !== "timer" ? ` for ${kind}` : "";
   return element("p", { className: "note waiting" },
     element("strong", {}, `Waiting${forWhat}${until ? ` until ${clock(until)}` : ""}`),
     task ? element("code", {}, task) : null,

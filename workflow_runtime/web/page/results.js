@@ -35,7 +35,7 @@ function reportRow(report, title, showReport) {
   const save = element("button", { type: "button", className: "quiet" }, "Download");
   save.addEventListener("click", () => download(report.html, `${report.name || "report"}.html`));
   return element("div", { className: "report-row" },
-    element("span", { className: "report-name" }, report.name ? `HTML report: ${report.name}` : "HTML report"), view, save);
+    element("span", { className: "report-name" }, report.name || "HTML report"), view, save);
 }
 
 function download(html, name) {
@@ -47,12 +47,16 @@ function download(html, name) {
 function reportsIn(value, name = "", depth = 0, found = []) {
   if (found.length >= MAX_REPORTS || depth > MAX_DEPTH) return found;
   const html = htmlIn(value);
-  if (html) found.push({ name: name === "text" ? "" : name, html });
+  if (html) found.push({ name: titleOf(html) || name, html });
   else if (Array.isArray(value)) value.forEach((item) => reportsIn(item, name, depth + 1, found));
   else if (value && typeof value === "object") {
     for (const [key, item] of Object.entries(value)) reportsIn(item, key === "text" ? name : key, depth + 1, found);
   }
   return found;
+}
+
+function titleOf(html) {
+  return new DOMParser().parseFromString(/<title>[^<]*<\/title>/i.exec(html)?.[0] ?? "", "text/html").title;
 }
 
 function htmlIn(value) {
