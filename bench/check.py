@@ -1,10 +1,10 @@
 """
 How long a check takes: `python bench/check.py`.
 
-Each figure is processor time, the best of several runs, and stands beside the time that `json.loads` needs for the
-same text in the same run: the ratio says something on any machine. Exits with 1 where a plan of 200
-tasks takes 20 ms or more, one of 1,000 tasks with 5,000 references 150 ms or more, or where the
-time grows faster than n log n.
+Each figure is processor time, the best of several runs, and stands beside what `json.loads` needs
+for the same text in the same run: the ratio says something on any machine. Exits with 1 where a
+plan of 200 tasks takes 20 ms or more, one of 1,000 tasks with 5,000 references 150 ms or more, or
+where the time grows faster than n log n.
 """
 
 from __future__ import annotations
