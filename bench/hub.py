@@ -100,7 +100,7 @@ class Signal:
 @contextmanager
 def floor(_options):
     backend = create_test_backend(port=0)
-    backend._work_available = Signal()
+    backend._work_available = Signal()  # type: ignore[assignment]
     address = _start_on_a_free_port(backend)
     try:
         yield address
