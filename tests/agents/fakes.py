@@ -8,10 +8,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from workflow_runtime.agents.demo import DemoCall, DemoReply, DemoRequest
 from workflow_runtime.agents.maf.demo_client import DemoChatClient
 from workflow_runtime.agents.models import Models, ModelSettings
+from workflow_runtime.agents.tool_calls import Answer
 from workflow_runtime.errors import WorkflowNotFoundError
+from workflow_runtime.execution import Tool
 from workflow_runtime.plan.encoding import dumps
 from workflow_runtime.service import Owner, WorkflowService
 
@@ -80,15 +84,22 @@ def calls(name: str, arguments: Any) -> DemoReply:
     return DemoReply(calls=(DemoCall(name, text),))
 
 
+async def nobody(tool: Tool, _args: Any) -> Answer:
+    """Fail where a person would be asked."""
+    pytest.fail(f"a person was asked about {tool.name}")
+
+
 class FakeWorkflows(WorkflowService):
     """A service that keeps what it was given; plans without tasks are refused."""
 
     def __init__(self) -> None:
         self.started: list[Any] = []
+        self.called: list[tuple[str, Any]] = []
         self.contexts: list[str | None] = []
         self.asked: list[dict[str, Any]] = []
         self.status_of: dict[str, str] = {}
         self.output: Any = {"errors": 412}
+        self.error: Any = None
 
     async def start(
         self, owner: Owner, submission: Any, *, context: str | None = None, **_more: Any
@@ -100,6 +111,17 @@ class FakeWorkflows(WorkflowService):
         self.contexts.append(context)
         workflow_id = f"w{len(self.started)}"
         self.status_of.setdefault(workflow_id, "Running")
+        return {
+            "workflow_id": workflow_id,
+            "status": "Pending",
+            "poll_after_seconds": 5,
+            "next": "End your turn; you will be told when it ends.",
+        }
+
+    async def start_call(self, owner: Owner, tool: str, args: Any, **_more: Any) -> dict[str, Any]:
+        self.called.append((tool, args))
+        workflow_id = f"c{len(self.called)}"
+        self.status_of[workflow_id] = "Running"
         return {
             "workflow_id": workflow_id,
             "status": "Pending",
@@ -127,6 +149,7 @@ class FakeWorkflows(WorkflowService):
             "status": self.status_of[workflow_id],
             "progress": {"total": 3, "completed": 3, "failed": 0, "now": []},
             "output": self.output,
+            **({"error": self.error} if self.error else {}),
         }
 
     async def list(

@@ -10,6 +10,7 @@ from workflow_runtime.agents.maf.tools import RawTool
 from workflow_runtime.agents.management_tools import ManagementTools
 from workflow_runtime.plan.encoding import dumps
 from workflow_runtime.plan.grants import AgentGrant, Grants, ToolGrant
+from workflow_runtime.plan.policies import WorkPolicy
 
 TEXT = {"type": "string"}
 COUNT = {"type": "integer"}
@@ -55,6 +56,17 @@ def test_tools_are_one_line_each_and_the_time_is_utc():
     assert any(line.startswith("- fetch_deploys(") and "newest" not in line for line in lines)
     assert "- report_writer: Write the final report" in lines
     assert lines[-1] == "Now: 2026-05-04T14:30:00Z"
+
+
+def test_a_tool_for_which_a_person_is_asked_says_so():
+    asking = WorkPolicy(approval=True)
+    tools = {
+        "a": ToolGrant(name="a", description="Delete. For good.", policy=asking),
+        "b": ToolGrant(name="b", policy=asking),
+    }
+    text = addendum(Grants(tools=tools), NOW)
+    assert "- a(…): Delete; a person is asked by itself" in text
+    assert "- b(…): a person is asked by itself" in text
 
 
 def test_a_skill_without_sub_agents_hears_of_none():

@@ -222,3 +222,21 @@ async def test_an_empty_answer_is_a_failure(make_chat, workflows, text):
     failed = (await talk(chat, "hello", workflows))[-1]
     assert isinstance(failed, TurnFailed)
     assert failed.code == "model_failed"
+
+
+async def test_a_turn_that_fails_names_the_id_that_its_lines_in_the_log_carry(
+    make_chat, workflows, caplog, monkeypatch
+):
+    chat = make_chat(ScriptedModels(says("Hello.")))
+
+    def breaks(_skill):
+        message = "nobody saw this coming"
+        raise RuntimeError(message)
+
+    monkeypatch.setattr(chat, "_instructions", breaks)
+    failed = (await talk(chat, "hello", workflows))[-1]
+    assert isinstance(failed, TurnFailed)
+    (line,) = [r for r in caplog.records if r.name.startswith("workflow_runtime.agents")]
+    assert line.correlation_id in failed.message
+    assert f"correlation_id={line.correlation_id}" in caplog.text
+    assert "nobody saw" not in failed.message

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
-from tests.agents.fakes import ScriptedModels, calls, says
+from tests.agents.fakes import ScriptedModels, calls, nobody, says
 from tests.agents.test_chat import talk
 from workflow_runtime.agents.chat_tools import MAX_RESULT_CHARACTERS, chat_tools, portable
 from workflow_runtime.agents.maf.tools import RawTool
@@ -65,7 +65,7 @@ async def test_a_chat_tool_is_called_in_the_turn(make_chat, workflows):
     ],
 )
 async def test_a_call_that_fails_is_answered_by_name(pool, sent, code):
-    (tool,) = chat_tools([GREET], pool)
+    (tool,) = chat_tools([GREET], pool, ask=nobody)
     answer = await tool.call(sent if isinstance(sent, dict) else {"raw": sent})
     assert not answer.ok
     assert json.loads(answer.text)["error"] == code
@@ -73,14 +73,14 @@ async def test_a_call_that_fails_is_answered_by_name(pool, sent, code):
 
 async def test_a_large_result_is_cut(pool):
     large = Tool(name="large", call=lambda _arguments: "x" * 200_000)
-    (tool,) = chat_tools([large], pool)
+    (tool,) = chat_tools([large], pool, ask=nobody)
     text = (await tool.call({})).text
     assert len(text) < MAX_RESULT_CHARACTERS + 100
     assert "200000 characters" in text
 
 
 async def test_a_tool_without_arguments_shows_no_parameters(pool):
-    (tool,) = chat_tools([Tool(name="now", call=lambda _arguments: 1)], pool)
+    (tool,) = chat_tools([Tool(name="now", call=lambda _arguments: 1)], pool, ask=nobody)
     assert "parameters" not in RawTool(tool).to_json_schema_spec()["function"]
 
 

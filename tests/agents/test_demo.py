@@ -13,7 +13,7 @@ from workflow_runtime.agents import ModelSettings, TurnDone, make_models
 from workflow_runtime.agents.demo.reading import minutes_in, service_in
 from workflow_runtime.agents.demo.specialists import specialist
 from workflow_runtime.agents.sub_agents import AgentExecutor
-from workflow_runtime.execution import AgentRequest, call_tool
+from workflow_runtime.execution import AgentAnswer, AgentRequest, call_tool
 from workflow_runtime.service import Owner
 from workflow_runtime.skills import load_catalog
 
@@ -200,7 +200,9 @@ async def test_specialists_answer_from_the_data_in_their_task(catalog, models, p
         request = AgentRequest(
             agent=agent, task=task, context=None, workflow_id="w", task_id="t", attempt=1
         )
-        return (await executor.run(request)).text
+        answer = await executor.run(request)
+        assert isinstance(answer, AgentAnswer)
+        return answer.text
 
     texts = [
         await run("pr_status_analyst", f"Assess this item:\n{json.dumps(item)}")

@@ -9,7 +9,12 @@ import pytest
 
 from tests.agents.fakes import OWNER, FakeWorkflows
 from workflow_runtime.agents.management_tools import ManagementTools
-from workflow_runtime.errors import HubUnavailableError, InvalidRequestError, TooManyActiveError
+from workflow_runtime.errors import (
+    ConflictError,
+    HubUnavailableError,
+    InvalidRequestError,
+    TooManyActiveError,
+)
 from workflow_runtime.skills import MANAGEMENT_TOOLS
 
 PLAN = {"tasks": [{"id": "a", "tool": "t"}]}
@@ -38,6 +43,11 @@ async def test_the_third_rejected_plan_of_a_turn_says_to_stop(workflows):
     assert [("Stop" in a["next"]) for a in answers] == [False, False, True]
     assert "tell the user" in answers[2]["next"]
     assert answers[2]["problems"]
+
+
+async def test_an_idempotency_key_goes_through_with_the_plan(workflows):
+    await Turn(workflows)("start_workflow", {**PLAN, "idempotency_key": "order-7"})
+    assert workflows.started == [{**PLAN, "idempotency_key": "order-7"}]
 
 
 async def test_another_turn_counts_its_own_rejections(workflows):
@@ -91,6 +101,7 @@ async def test_somebody_elses_workflow_is_not_found(workflows):
     [
         (InvalidRequestError("limit is wrong"), "invalid_request"),
         (TooManyActiveError("ten runs are going"), "too_many_active"),
+        (ConflictError("the run has ended"), "conflict"),
         (HubUnavailableError("the hub does not answer"), "hub_unavailable"),
     ],
 )

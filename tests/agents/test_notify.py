@@ -41,6 +41,42 @@ async def test_the_skill_reads_the_result_and_answers(make_chat, ended, tmp_path
     assert [m["text"] for m in history["messages"]] == ["Checkout had 412 errors."]
 
 
+@pytest.mark.parametrize("status", ["Failed", "Canceled", "CompletedWithErrors", "Terminated"])
+async def test_a_run_that_did_not_complete_tells_its_counts_and_what_is_kept(
+    make_chat, ended, tmp_path, status
+):
+    ended.status_of["w1"] = status
+    await make_chat(ScriptedModels(STATUS, says("Noted."))).notify(OWNER, "w1", workflows=ended)
+    text = records(tmp_path)[0]["text"]
+    assert '"total":3,"completed":3,"failed":0' in text
+    assert "What its finished tasks gave is kept" in text
+    assert "rejected" not in text
+
+
+async def test_a_completed_run_says_nothing_of_what_is_kept(make_chat, ended, tmp_path):
+    await make_chat(ScriptedModels(STATUS, says("Noted."))).notify(OWNER, "w1", workflows=ended)
+    assert "is kept" not in records(tmp_path)[0]["text"]
+
+
+async def test_a_rejected_call_is_not_to_be_tried_again(make_chat, ended, tmp_path):
+    ended.status_of["w1"] = "Failed"
+    ended.error = {"code": "rejected", "message": "rejected by ana"}
+    await make_chat(ScriptedModels(STATUS, says("Noted."))).notify(OWNER, "w1", workflows=ended)
+    assert "do not call it again unless the user asks" in records(tmp_path)[0]["text"]
+
+
+async def test_each_line_of_the_log_names_the_run_and_the_turn(make_chat, ended, caplog):
+    def breaks(_request):
+        message = "no network"
+        raise RuntimeError(message)
+
+    await make_chat(ScriptedModels(breaks)).notify(OWNER, "w1", workflows=ended)
+    ours = [r for r in caplog.records if r.name.startswith("workflow_runtime.")]
+    assert ours
+    assert {r.workflow_id for r in ours} == {"w1"}
+    assert len({r.correlation_id for r in ours}) == 1
+
+
 async def test_telling_it_twice_changes_nothing(make_chat, ended, tmp_path):
     models = ScriptedModels(STATUS, says("Done."))
     chat = make_chat(models)

@@ -16,7 +16,7 @@ from workflow_runtime.agents.events import TextDelta, ToolEnded, TurnDone, TurnF
 from workflow_runtime.agents.models import Models, ModelSettings, make_models
 from workflow_runtime.agents.sub_agents import AgentExecutor
 from workflow_runtime.errors import ModelError
-from workflow_runtime.execution import AgentMissingError, AgentRequest
+from workflow_runtime.execution import AgentAnswer, AgentMissingError, AgentRequest
 from workflow_runtime.service import Owner
 from workflow_runtime.skills import load_catalog
 
@@ -192,6 +192,7 @@ async def test_a_sub_agent_sees_its_instructions_the_task_and_the_context_only(
     with fake_openai([Reply(text="The report.")]) as server:
         executor = AgentExecutor(catalog=catalog, models=models_at(server.url), pool=pool)
         answer = await executor.run(REQUEST)
+    assert isinstance(answer, AgentAnswer)
     assert (answer.agent, answer.text) == ("writer", "The report.")
     assert (answer.input_tokens, answer.output_tokens) == (11, 7)
     (sent,) = server.requests
@@ -285,6 +286,7 @@ async def test_a_foundry_project_is_asked_over_its_responses_api(
             catalog=load_catalog(write_app(tmp_path)), models=models, pool=pool
         )
         answer = await executor.run(REQUEST)
+    assert isinstance(answer, AgentAnswer)
     assert (answer.text, answer.output_tokens) == ("From Foundry.", 7)
     assert server.paths == ["/api/projects/p1/openai/v1/responses"]
     assert server.headers[0]["authorization"] == "Bearer entra-token"

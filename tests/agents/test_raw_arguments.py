@@ -60,7 +60,7 @@ async def exchange(models: ScriptedModels, workflows: FakeWorkflows, *, stream: 
         tools=ManagementTools(workflows, OWNER).tools(),
     )
     if not stream:
-        return (await loop.run(asked))[0]
+        return (await loop.run(asked)).text
     return "".join([p.text async for p in loop.stream(asked) if isinstance(p, loop.Piece)])
 
 

@@ -10,17 +10,18 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 
-from ..plan.grants import Grants
+from ..plan.grants import Grants, ToolGrant
 from ..plan.shown import signature
 from .prompts import prompt
 
 _DESCRIPTION_LIMIT = 80
+_ASKED = "a person is asked by itself"
 _END = re.compile(r"[.:] ")
 
 
 def addendum(grants: Grants, now: datetime) -> str:
     """Return the addendum of a skill with these grants; *now* is aware."""
-    tools = [f"- {signature(tool)}{_said(tool.description)}" for tool in grants.tools.values()]
+    tools = [f"- {signature(tool)}{_said(tool)}" for tool in grants.tools.values()]
     agents = [f"- {agent.name}: {_line(agent.description)}" for agent in grants.agents.values()]
     return prompt(
         "addendum",
@@ -30,13 +31,16 @@ def addendum(grants: Grants, now: datetime) -> str:
     )
 
 
-def _said(description: str) -> str:
-    """Return the first sentence, or what stands before its colon, after a colon."""
-    paragraph = " ".join(description.split("\n\n", 1)[0].split())
+def _said(tool: ToolGrant) -> str:
+    """Return the description's first sentence, or what stands before its colon, after a colon."""
+    paragraph = " ".join(tool.description.split("\n\n", 1)[0].split())
     first = _END.split(paragraph, maxsplit=1)[0]
     if len(first) > _DESCRIPTION_LIMIT:
         first = f"{first[:_DESCRIPTION_LIMIT].rsplit(' ', 1)[0]}…"
-    return f": {first.rstrip('.')}" if first else ""
+    said = [first.rstrip(".")] if first else []
+    if tool.policy.approval:
+        said.append(_ASKED)
+    return f": {'; '.join(said)}" if said else ""
 
 
 def _line(text: str) -> str:

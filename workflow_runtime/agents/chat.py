@@ -9,31 +9,34 @@ or the failure are stored as one record at the end, so that a session never hold
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from secrets import token_hex
 from typing import Any
 
 from ..errors import WorkflowNotFoundError, WorkflowRuntimeError
 from ..execution import ToolPool
-from ..plan.encoding import dumps, scrub
+from ..logs import bound, get_logger
+from ..plan.encoding import scrub
 from ..plan.types import Json
 from ..service import Owner, WorkflowService
 from ..skills import Catalog, Skill
 from .addendum import addendum
+from .asking import WorkflowCalls
 from .chat_tools import chat_tools
 from .conversation import entries
 from .events import TurnDone, TurnEvent, TurnFailed, WorkflowChanged
 from .management_tools import ManagementTools
 from .models import Models
+from .notifications import notification
 from .prompts import prompt
 from .sessions import Record, SessionStore
 from .tool_calls import ModelTool
-from .turn import Emit, TurnLog, TurnRequest, run_turn
+from .turn import Emit, TurnLog, TurnRequest, run_turn, unexpected
 
-logger = logging.getLogger(__name__)
+logger = get_logger(__name__)
 
 MAX_HISTORY = 200
 
@@ -45,6 +48,7 @@ class _Turn:
     owner: Owner
     skill: Skill
     workflows: WorkflowService
+    correlation_id: str
     context: str | None = None
     answers: str | None = None
 
@@ -80,10 +84,16 @@ class Chat:
         Raises nothing of the turn's. A caller that stops listening does not stop the turn.
         """
         events: asyncio.Queue[TurnEvent] = asyncio.Queue()
+        correlation_id = token_hex(8)
         turn = self._user_turn(
-            owner, scrub(message), context=context, workflows=workflows, emit=events.put_nowait
+            owner,
+            scrub(message),
+            context=context,
+            workflows=workflows,
+            correlation_id=correlation_id,
+            emit=events.put_nowait,
         )
-        task = asyncio.create_task(_reported(turn, events.put_nowait))
+        task = asyncio.create_task(_reported(turn, correlation_id, events.put_nowait))
         self._running.add(task)
         task.add_done_callback(self._running.discard)
         while True:
@@ -99,9 +109,16 @@ class Chat:
         A turn that fails is answered by one plain sentence. Does nothing, but log, where the skill
         or the run is gone; raises DataDirectoryError when the session cannot be stored.
         """
+        correlation_id = token_hex(8)
+        with bound(workflow_id=workflow_id, correlation_id=correlation_id):
+            await self._notify(owner, workflow_id, workflows, correlation_id)
+
+    async def _notify(
+        self, owner: Owner, workflow_id: str, workflows: WorkflowService, correlation_id: str
+    ) -> None:
         skill = self._catalog.skills.get(owner.skill)
         if skill is None:
-            logger.warning("run %s ended; its skill %r is gone", workflow_id, owner.skill)
+            logger.warning("a run ended; its skill %r is gone", owner.skill)
             return
         async with self._alone(owner):
             records = await self._sessions.read(owner)
@@ -111,14 +128,22 @@ class Chat:
             try:
                 envelope = await workflows.status(owner, workflow_id)
             except WorkflowNotFoundError:
-                logger.warning("run %s ended and cannot be found any more", workflow_id)
+                logger.warning("a run ended and cannot be found any more")
                 return
             if not about:
-                await self._sessions.append(owner, self._notification(workflow_id, envelope))
-            turn = _Turn(owner=owner, skill=skill, workflows=workflows, answers=workflow_id)
+                can_look = skill.workflows is not None
+                text = notification(workflow_id, envelope, can_look=can_look)
+                await self._sessions.append(owner, self._told(workflow_id, text))
+            turn = _Turn(
+                owner=owner,
+                skill=skill,
+                workflows=workflows,
+                correlation_id=correlation_id,
+                answers=workflow_id,
+            )
             ended = await self._answer(turn, emit=lambda _event: None, envelope=envelope)
             if isinstance(ended, TurnFailed):
-                logger.warning("the summary of run %s failed: %s", workflow_id, ended.code)
+                logger.warning("the summary of a run failed: %s", ended.code)
 
     async def history(self, owner: Owner) -> dict[str, Json]:
         """Return the newest 200 messages of users and assistants, oldest first.
@@ -147,6 +172,7 @@ class Chat:
         *,
         context: str | None,
         workflows: WorkflowService,
+        correlation_id: str,
         emit: Emit,
     ) -> TurnDone | TurnFailed:
         skill = self._catalog.skills.get(owner.skill)
@@ -156,7 +182,13 @@ class Chat:
         async with self._alone(owner):
             asked = Record(kind="user", text=message, at=self._now(), context=context)
             await self._sessions.append(owner, asked)
-            turn = _Turn(owner=owner, skill=skill, workflows=workflows, context=context)
+            turn = _Turn(
+                owner=owner,
+                skill=skill,
+                workflows=workflows,
+                correlation_id=correlation_id,
+                context=context,
+            )
             return await self._answer(turn, emit=emit)
 
     async def _answer(
@@ -175,6 +207,7 @@ class Chat:
             entries=entries(await self._sessions.read(turn.owner)),
             tools=self._tools(turn, changed),
             timeout=turn.skill.timeout,
+            correlation_id=turn.correlation_id,
         )
         ended = await run_turn(request, models=self._models, log=log, emit=emit)
         record = Record(
@@ -197,7 +230,9 @@ class Chat:
     def _tools(
         self, turn: _Turn, changed: Callable[[dict[str, Json]], None]
     ) -> tuple[ModelTool, ...]:
-        own = chat_tools(self._catalog.chat_tools_of(turn.skill.slug).values(), self._pool)
+        tools = self._catalog.chat_tools_of(turn.skill.slug).values()
+        ask = WorkflowCalls(turn.workflows, turn.owner, changed=changed)
+        own = chat_tools(tools, self._pool, ask=ask)
         if turn.skill.workflows is None:
             return own
         management = ManagementTools(
@@ -205,16 +240,7 @@ class Chat:
         )
         return (*management.tools(), *own)
 
-    def _notification(self, workflow_id: str, envelope: dict[str, Json]) -> Record:
-        progress = envelope.get("progress")
-        counts = progress if isinstance(progress, dict) else {}
-        facts: dict[str, Json] = {
-            "workflow_id": workflow_id,
-            "name": envelope.get("name"),
-            "status": envelope.get("status"),
-            **{key: value for key, value in counts.items() if key != "now"},
-        }
-        text = prompt("notification", facts=dumps(facts))
+    def _told(self, workflow_id: str, text: str) -> Record:
         return Record(kind="notification", text=text, at=self._now(), workflow_id=workflow_id)
 
     def _now(self) -> str:
@@ -234,22 +260,24 @@ class Chat:
                 self._locks[owner] = (lock, users - 1)
 
 
-async def _reported(turn: Coroutine[Any, Any, TurnDone | TurnFailed], emit: Emit) -> None:
+async def _reported(
+    turn: Coroutine[Any, Any, TurnDone | TurnFailed], correlation_id: str, emit: Emit
+) -> None:
     """Emit how the turn ended, whatever happens to it."""
     ended: TurnDone | TurnFailed = TurnFailed(
         code="turn_failed", message="The turn was stopped: the app is shutting down.", status=503
     )
-    try:
-        ended = await turn
-    except WorkflowRuntimeError as error:
-        logger.exception("a turn could not be stored")
-        ended = TurnFailed(code="turn_failed", message=str(error), status=500)
-    except Exception:
-        logger.exception("a turn failed")
-        message = "The turn failed; the log has the details."
-        ended = TurnFailed(code="turn_failed", message=message, status=500)
-    finally:
-        emit(ended)
+    with bound(correlation_id=correlation_id):
+        try:
+            ended = await turn
+        except WorkflowRuntimeError as error:
+            logger.exception("a turn could not be stored")
+            ended = TurnFailed(code="turn_failed", message=str(error), status=500)
+        except Exception:
+            logger.exception("a turn failed")
+            ended = unexpected(correlation_id)
+        finally:
+            emit(ended)
 
 
 def _failure(ended: TurnFailed, envelope: dict[str, Json] | None) -> str:

@@ -1,54 +1,89 @@
 """
 The app's chat tools, offered to a model: called at once, inside its turn, by the execution layer.
 
+But for a tool whose policy has a person asked first: what is done in place of its call is given by
+the one who offers it, and nothing here calls it.
+
 What is shown of a schema is made portable first, because one schema that a provider refuses makes
 it refuse the whole request.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
 
-from ..execution import Tool, ToolPool, call_tool
-from ..plan.encoding import dumps
-from ..plan.types import JsonSchema
-from .tool_calls import Answer, ModelTool, answer, decoded
+from ..execution import InvalidArgumentsError, Tool, ToolPool, call_tool
+from ..plan.encoding import canonical, dumps
+from ..plan.types import Json, JsonSchema
+from .tool_calls import Answer, ModelTool, answer, decoded, refusal
 
 MAX_RESULT_CHARACTERS = 64_000
+ASKED_BY_ITSELF = "A person is asked by itself."
 _MAX_DEPTH = 8
 _DROPPED = frozenset(
     {"$schema", "$id", "$defs", "$comment", "definitions", "discriminator", "title", "examples"}
 )
 
 
-def chat_tools(tools: Iterable[Tool], pool: ToolPool) -> tuple[ModelTool, ...]:
-    """Return the tools as a model sees them; sync ones run in *pool*."""
-    return tuple(_model_tool(tool, pool) for tool in tools)
+type Ask = Callable[[Tool, Json], Awaitable[Answer]]
+"""What is done in place of a call; the arguments are checked, and nothing is raised."""
 
 
-def _model_tool(tool: Tool, pool: ToolPool) -> ModelTool:
+def chat_tools(tools: Iterable[Tool], pool: ToolPool, *, ask: Ask) -> tuple[ModelTool, ...]:
+    """Return the tools as a model sees them; sync ones run in *pool*.
+
+    *ask* is called in the place of each tool with approval.
+    """
+    return tuple(
+        _asked(tool, ask) if tool.policy.approval else _called(tool, pool) for tool in tools
+    )
+
+
+def _called(tool: Tool, pool: ToolPool) -> ModelTool:
     async def call(arguments: Any) -> Answer:
-        outcome = await call_tool(tool, decoded(arguments), pool=pool)
-        failure = outcome.get("failure")
-        if failure is not None:
-            return answer(
-                {
-                    "error": failure["code"],
-                    "message": failure["message"],
-                    "correlation_id": failure["correlation_id"],
-                },
-                ok=False,
-            )
-        value = outcome["value"]
-        text = value if isinstance(value, str) else dumps(value)
-        if len(text) > MAX_RESULT_CHARACTERS:
-            text = f"{text[:MAX_RESULT_CHARACTERS]}… (cut, {len(text)} characters in all)"
-        return Answer(text=text)
+        return await answered(tool, decoded(arguments), pool)
 
+    return _shown_as(tool, tool.description, call)
+
+
+def _asked(tool: Tool, ask: Ask) -> ModelTool:
+    async def call(arguments: Any) -> Answer:
+        given = decoded(arguments)
+        try:
+            tool.check(given)
+            canonical(given)
+        except (InvalidArgumentsError, ValueError) as error:
+            return refusal("invalid_arguments", str(error))
+        return await ask(tool, given)
+
+    return _shown_as(tool, f"{tool.description}\n\n{ASKED_BY_ITSELF}".strip(), call)
+
+
+async def answered(tool: Tool, arguments: Json, pool: ToolPool) -> Answer:
+    """Call the tool and return what the model is told of it; raises nothing but CancelledError."""
+    outcome = await call_tool(tool, arguments, pool=pool)
+    failure = outcome.get("failure")
+    if failure is not None:
+        return answer(
+            {
+                "error": failure["code"],
+                "message": failure["message"],
+                "correlation_id": failure["correlation_id"],
+            },
+            ok=False,
+        )
+    value = outcome["value"]
+    text = value if isinstance(value, str) else dumps(value)
+    if len(text) > MAX_RESULT_CHARACTERS:
+        text = f"{text[:MAX_RESULT_CHARACTERS]}… (cut, {len(text)} characters in all)"
+    return Answer(text=text)
+
+
+def _shown_as(tool: Tool, description: str, call: Callable[[Any], Awaitable[Answer]]) -> ModelTool:
     return ModelTool(
         name=tool.name,
-        description=tool.description,
+        description=description,
         schema=portable(tool.arguments or {"type": "object"}),
         call=call,
     )

@@ -7,23 +7,15 @@ other - is bounded here, per turn; what a plan may be is the service's business.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Awaitable, Callable
-from secrets import token_hex
 from typing import Any
 
-from ..errors import (
-    HubUnavailableError,
-    InvalidRequestError,
-    TooManyActiveError,
-    WorkflowNotFoundError,
-)
+from ..errors import InvalidRequestError
 from ..plan.shown import START_DESCRIPTION, start_workflow_schema
 from ..plan.types import Json, JsonSchema
 from ..service import TOPICS, Owner, WorkflowService, has_ended
-from .tool_calls import Answer, ModelTool, answer, decoded, refusal
-
-logger = logging.getLogger(__name__)
+from .asking import Changed
+from .tool_calls import Answer, ModelTool, answer, decoded, problem
 
 MAX_REJECTED_PLANS = 3
 MAX_WAIT_SECONDS = 25
@@ -34,15 +26,6 @@ _STOP = (
     "user what is wrong, and end your turn."
 )
 _DO_NOT_POLL = "It is still going. Do not ask again: end your turn, you will be told when it ends."
-
-_ERRORS: tuple[tuple[type[Exception], str], ...] = (
-    (WorkflowNotFoundError, "workflow_not_found"),
-    (InvalidRequestError, "invalid_request"),
-    (TooManyActiveError, "too_many_active"),
-    (HubUnavailableError, "hub_unavailable"),
-)
-
-type Changed = Callable[[dict[str, Json]], None]
 
 
 class ManagementTools:
@@ -96,7 +79,7 @@ class ManagementTools:
             try:
                 return await call(decoded(arguments))
             except Exception as error:  # noqa: BLE001 - a turn never ends by what a model sent
-                return _problem(name, error)
+                return problem(name, error)
 
         return ModelTool(name=name, description=description, schema=schema, call=guarded)
 
@@ -170,17 +153,6 @@ _NUMBER: dict[str, Json] = {"type": "integer"}
 def _schema(properties: dict[str, dict[str, Json]], *required: str) -> JsonSchema:
     schema: dict[str, Any] = {"type": "object", "properties": properties}
     return {**schema, "required": list(required)} if required else schema
-
-
-def _problem(name: str, error: Exception) -> Answer:
-    for kind, code in _ERRORS:
-        if isinstance(error, kind):
-            return refusal(code, str(error))
-    correlation_id = token_hex(8)
-    logger.error("%s failed, correlation_id=%s", name, correlation_id, exc_info=error)
-    return refusal(
-        "failed", f"{name} failed; the log has the details.", correlation_id=correlation_id
-    )
 
 
 def _object(arguments: Any) -> dict[str, Any]:

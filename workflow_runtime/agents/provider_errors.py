@@ -7,13 +7,13 @@ asks the SDKs for their exception classes only when something has gone wrong.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator
 
 from ..errors import ModelError
 from ..execution import redact
+from ..logs import get_logger
 
-logger = logging.getLogger(__name__)
+logger = get_logger(__name__)
 
 _WHERE = {
     "openai": ("OPENAI_API_KEY", "OPENAI_BASE_URL", "WORKFLOW_RUNTIME_MODEL"),

@@ -10,7 +10,6 @@ records, not models and not turns.
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -18,11 +17,12 @@ from pathlib import Path
 from typing import Literal, Self
 
 from ..errors import DataDirectoryError
+from ..logs import get_logger
 from ..plan.encoding import dumps, loads
 from ..plan.types import Json
 from ..service import Owner
 
-logger = logging.getLogger(__name__)
+logger = get_logger(__name__)
 
 type RecordKind = Literal["user", "assistant", "notification", "failed"]
 _KINDS = frozenset({"user", "assistant", "notification", "failed"})

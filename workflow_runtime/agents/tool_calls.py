@@ -9,10 +9,29 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from secrets import token_hex
 from typing import Any
 
+from ..errors import (
+    ConflictError,
+    HubUnavailableError,
+    InvalidRequestError,
+    TooManyActiveError,
+    WorkflowNotFoundError,
+)
+from ..logs import get_logger
 from ..plan.encoding import dumps, loads
 from ..plan.types import Json, JsonSchema
+
+logger = get_logger(__name__)
+
+_ERRORS: tuple[tuple[type[Exception], str], ...] = (
+    (WorkflowNotFoundError, "workflow_not_found"),
+    (InvalidRequestError, "invalid_request"),
+    (ConflictError, "conflict"),
+    (TooManyActiveError, "too_many_active"),
+    (HubUnavailableError, "hub_unavailable"),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +63,18 @@ def answer(value: Json, *, ok: bool = True) -> Answer:
 def refusal(code: str, message: str, **more: Json) -> Answer:
     """Make the answer ``{"error", "message", …}``."""
     return answer({"error": code, "message": message, **more}, ok=False)
+
+
+def problem(name: str, error: Exception) -> Answer:
+    """Say what is wrong with a call of *name*: in its own words where they are meant to be seen."""
+    for kind, code in _ERRORS:
+        if isinstance(error, kind):
+            return refusal(code, str(error))
+    correlation_id = token_hex(8)
+    logger.error("%s failed", name, exc_info=error, extra={"correlation_id": correlation_id})
+    return refusal(
+        "failed", f"{name} failed; the log has the details.", correlation_id=correlation_id
+    )
 
 
 def decoded(arguments: Any) -> Any:

@@ -7,12 +7,12 @@ Knows models and tools, and nothing of where sessions are kept.
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..errors import ModelError, WorkflowRuntimeError
+from ..logs import get_logger
 from ..plan.encoding import dumps, scrub
 from ..plan.types import Json
 from ..skills import Skill
@@ -22,20 +22,21 @@ from .models import Models
 from .sessions import ToolCall
 from .tool_calls import Answer, ModelTool
 
-logger = logging.getLogger(__name__)
+logger = get_logger(__name__)
 
 type Emit = Callable[[TurnEvent], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnRequest:
-    """What a turn needs; ``timeout`` is in seconds."""
+    """What a turn needs; ``timeout`` is in seconds, ``correlation_id`` finds it in the log."""
 
     skill: Skill
     instructions: str
     entries: Sequence[Entry]
     tools: Sequence[ModelTool]
     timeout: float
+    correlation_id: str
 
 
 @dataclass(slots=True, kw_only=True)
@@ -77,9 +78,14 @@ async def run_turn(
             )
             return TurnFailed(code="turn_timed_out", message=message, status=504)
         logger.exception("a turn of skill %r failed", request.skill.slug)
-        message = "The turn failed; the log has the details."
-        return TurnFailed(code="turn_failed", message=message, status=500)
+        return unexpected(request.correlation_id)
     return _done(log)
+
+
+def unexpected(correlation_id: str) -> TurnFailed:
+    """Return how a turn failed about which a person is told no more."""
+    message = f"The turn failed; the log has the details under {correlation_id}."
+    return TurnFailed(code="turn_failed", message=message, status=500)
 
 
 def _done(log: TurnLog) -> TurnDone | TurnFailed:

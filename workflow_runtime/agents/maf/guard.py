@@ -26,11 +26,15 @@ from ..provider_errors import model_error, timed_out
 
 
 class Guard(ChatMiddleware):
-    """Watches the requests of one turn; raises ModelError and nothing else of a provider's."""
+    """Watches the requests of one turn; raises ModelError and nothing else of a provider's.
 
-    def __init__(self, *, provider: str, seconds: float) -> None:
+    A plain request is not sent while *paused* says so: an empty answer ends the framework's loop.
+    """
+
+    def __init__(self, *, provider: str, seconds: float, paused: Callable[[], bool]) -> None:
         self._provider = provider
         self._seconds = seconds
+        self._paused = paused
 
     @override
     async def process(self, context: ChatContext, call_next: Callable[[], Awaitable[None]]) -> None:
@@ -40,6 +44,9 @@ class Guard(ChatMiddleware):
             inner = context.result
             assert isinstance(inner, ResponseStream)
             context.result = ResponseStream(self._watched(inner), finalizer=_finalize)
+            return
+        if self._paused():
+            context.result = ChatResponse(messages=[])
             return
         limit = asyncio.timeout(self._seconds)
         try:

@@ -6,15 +6,16 @@ Takes our messages and tools, gives our pieces back; nothing of the framework le
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
 from agent_framework import ChatResponse, Content, Message
 
-from ...plan.encoding import scrub
+from ...plan.encoding import dumps, scrub
 from ..conversation import Entry
+from ..sessions import ToolCall
 from ..tool_calls import ModelTool
 from .guard import Guard
 from .providers import ChatClient
@@ -23,7 +24,11 @@ from .tools import RawTool
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exchange:
-    """All that one exchange needs; ``options`` are the framework's (``max_tokens``, …)."""
+    """All that one exchange needs; ``options`` are the framework's (``max_tokens``, …).
+
+    A plain exchange ends after the calls of an answer when ``paused`` says so: it is asked before
+    each request.
+    """
 
     client: ChatClient
     provider: str
@@ -32,6 +37,7 @@ class Exchange:
     entries: Sequence[Entry]
     tools: Sequence[ModelTool] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
+    paused: Callable[[], bool] = field(default=lambda: False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +63,19 @@ class Usage:
     output_tokens: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a plain exchange ended.
+
+    ``text`` is that of its last message; ``added`` is what the conversation has grown by, words and
+    calls in the order in which they came.
+    """
+
+    text: str
+    usage: Usage
+    added: tuple[Entry, ...]
+
+
 async def stream(exchange: Exchange) -> AsyncIterator[Piece | CallBegan | Usage]:
     """Run the exchange and give its pieces as they come; raises ModelError."""
     names = {tool.name for tool in exchange.tools}
@@ -75,18 +94,24 @@ async def stream(exchange: Exchange) -> AsyncIterator[Piece | CallBegan | Usage]
                     yield _usage(content.usage_details)
 
 
-async def run(exchange: Exchange) -> tuple[str, Usage]:
-    """Run the exchange and return the text of its last message; raises ModelError."""
+async def run(exchange: Exchange) -> Ended:
+    """Run the exchange until it ends or is paused; raises ModelError."""
     response: ChatResponse[Any] = await _request(exchange, stream=False)
     said = [m.text for m in response.messages if m.role == "assistant" and m.text]
-    return scrub(said[-1]) if said else "", _usage(response.usage_details or {})
+    return Ended(
+        scrub(said[-1]) if said else "",
+        _usage(response.usage_details or {}),
+        tuple(_entries(response.messages)),
+    )
 
 
 def _request(exchange: Exchange, *, stream: bool) -> Any:
     options: dict[str, Any] = {**exchange.options, "instructions": exchange.instructions}
     if exchange.tools:
         options["tools"] = [RawTool(tool) for tool in exchange.tools]
-    guard = Guard(provider=exchange.provider, seconds=exchange.request_timeout)
+    guard = Guard(
+        provider=exchange.provider, seconds=exchange.request_timeout, paused=exchange.paused
+    )
     client: Any = exchange.client
     return client.get_response(
         _messages(exchange.entries), stream=stream, options=options, middleware=[guard]
@@ -112,6 +137,36 @@ def _messages(entries: Sequence[Entry]) -> list[Message]:
         if entry.text:
             messages.append(Message(role=entry.role, contents=[entry.text]))
     return messages
+
+
+def _entries(messages: Sequence[Message]) -> Iterator[Entry]:
+    """Read the framework's messages, in which answers to calls stand in messages of their own."""
+    results = {
+        content.call_id: str(content.result or "")
+        for message in messages
+        for content in message.contents
+        if content.type == "function_result"
+    }
+    for message in messages:
+        if message.role != "assistant":
+            continue
+        if message.text:
+            yield Entry(role="assistant", text=scrub(message.text))
+        calls = tuple(
+            ToolCall(
+                name=str(content.name),
+                arguments=_text(content.arguments),
+                result=results.get(content.call_id, ""),
+            )
+            for content in message.contents
+            if content.type == "function_call"
+        )
+        if calls:
+            yield Entry(role="assistant", text="", calls=calls)
+
+
+def _text(arguments: Any) -> str:
+    return scrub(arguments) if isinstance(arguments, str) else dumps(arguments or {})
 
 
 def _usage(details: Mapping[str, Any]) -> Usage:
