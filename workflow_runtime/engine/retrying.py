@@ -15,6 +15,7 @@ from .state import Step, TaskState
 
 # A tool that says that trying again may help is tried again, whether or not a policy is given.
 DEFAULT_RETRY = RetryPolicy()
+_ONLY_BY_POLICY = frozenset({"timed_out", "outcome_unknown"})
 
 
 def policy_of(state: TaskState) -> RetryPolicy | None:
@@ -27,6 +28,8 @@ def policy_of(state: TaskState) -> RetryPolicy | None:
 def pause_before_next(state: TaskState, step: Step, failure: Failure) -> timedelta | None:
     """Return how long to wait before the next attempt, or None where there is none."""
     policy = policy_of(state)
+    if policy is None and failure.code in _ONLY_BY_POLICY:
+        return None
     may_help = failure.kind == "retryable" or (failure.kind == "unknown" and policy is not None)
     policy = policy or DEFAULT_RETRY
     if not may_help or state.policy.side_effects == "once" or step.attempts >= policy.max_attempts:

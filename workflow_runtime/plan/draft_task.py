@@ -10,15 +10,21 @@ from .problems import pointer
 OWN_FIELDS: dict[str, frozenset[str]] = {
     "tool": frozenset({"tool", "args"}),
     "sub_agent": frozenset({"agent", "task"}),
-    "wait": frozenset({"duration", "until"}),
+    "wait": frozenset({"duration", "until", "event"}),
+    "approval": frozenset({"message"}),
 }
 COMMON_FIELDS = frozenset({"id", "type", "depends_on", "when", "on_error"})
-WORK_FIELDS = frozenset({"for_each", "concurrency"})
+_MORE_FIELDS: dict[str, frozenset[str]] = {
+    "tool": frozenset({"for_each", "concurrency", "retry", "timeout"}),
+    "sub_agent": frozenset({"for_each", "concurrency", "retry", "timeout"}),
+    "wait": frozenset({"timeout", "on_timeout"}),
+    "approval": frozenset({"timeout"}),
+}
 
 
 def fields_of(kind: str) -> frozenset[str]:
     """Return every field a task of this type may have."""
-    return COMMON_FIELDS | OWN_FIELDS[kind] | (frozenset() if kind == "wait" else WORK_FIELDS)
+    return COMMON_FIELDS | OWN_FIELDS[kind] | _MORE_FIELDS[kind]
 
 
 @dataclass(slots=True)
@@ -42,7 +48,7 @@ class DraftTask:
     @property
     def iterates(self) -> bool:
         """Whether ``item`` and ``index`` have values in it."""
-        return self.raw.get("for_each") is not None
+        return self.raw.get("for_each") is not None and self.kind not in {"wait", "approval"}
 
 
 def read_task(index: int, raw: dict[str, Any]) -> DraftTask:
@@ -60,3 +66,12 @@ def kind_of(task: dict[str, Any]) -> str | None:
     if len(present) == 1:
         return present[0]
     return None if present else "tool"
+
+
+def meant_kind(task: DraftTask) -> str:
+    """Return the type that a task's own fields tell where the given one has none of its own."""
+    kind = task.kind or "tool"
+    others = [k for k, own in OWN_FIELDS.items() if k != kind and own & task.raw.keys()]
+    if kind == "approval" and "agent" not in task.raw:
+        return kind  # "task" is what models call its message
+    return others[0] if not OWN_FIELDS[kind] & task.raw.keys() and len(others) == 1 else kind

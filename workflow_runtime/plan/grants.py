@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from typing import Any, Self
 
 from ..errors import ConfigurationError
-from .policies import Policies, SideEffects, WorkPolicy
+from .policies import Policies, WorkPolicy
 from .times import format_duration, parse_duration
 from .types import JsonSchema
 

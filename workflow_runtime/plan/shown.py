@@ -20,8 +20,7 @@ from .types import JsonSchema
 
 START_DESCRIPTION = (
     "Run a plan as a durable background workflow; returns its workflow_id at once. For parallel, "
-    "long or multi-step work. Then end your turn: you are told when it ends. "
-    "On problems fix all of them and call again."
+    "long or multi-step work. Then end your turn: you are told when it ends."
 )
 
 _MAX_DEPTH = 4
@@ -35,7 +34,7 @@ def start_workflow_schema(help_topics: Sequence[str] = ()) -> dict[str, Any]:
         "id": text,
         "type": {
             "type": "string",
-            "enum": ["tool", "sub_agent", "wait"],
+            "enum": ["tool", "sub_agent", "wait", "approval"],
             "description": "default tool",
         },
         "tool": text,
@@ -47,7 +46,9 @@ def start_workflow_schema(help_topics: Sequence[str] = ()) -> dict[str, Any]:
         "agent": text,
         "task": _described("string", "for sub_agent: self-contained instruction; may hold ${…}"),
         "duration": _described("string", "for wait: PT30S, P1D"),
-        "until": _described("string", "for wait: RFC 3339, 2026-01-31T09:00:00Z"),
+        "until": _described("string", "for wait: RFC 3339 with offset"),
+        "event": _described("string", "for wait: its name; result: its payload"),
+        "message": _described("string", "for approval: what a person is asked; rejected: it fails"),
         "depends_on": _strings("for order only: references imply it"),
         "when": _described(
             "string",
@@ -60,6 +61,17 @@ def start_workflow_schema(help_topics: Sequence[str] = ()) -> dict[str, Any]:
             " null where skipped or failed; ${id.items} has {index,item,status,result,error}",
         ),
         "concurrency": _described("integer", "most items at once"),
+        "retry": {
+            "type": "object",
+            "properties": {
+                "max_attempts": {"type": "integer"},
+                "initial": text,
+                "multiplier": {"type": "number"},
+                "max": text,
+                "until": _described("string", "retries until true: result.passed == true"),
+            },
+        },
+        "timeout": _described("string", "PT20S, per attempt; of an event or approval"),
         "on_error": {
             "type": "string",
             "enum": ["fail", "continue"],
@@ -69,7 +81,7 @@ def start_workflow_schema(help_topics: Sequence[str] = ()) -> dict[str, Any]:
     properties: dict[str, Any] = {
         "name": text,
         "context": _described("string", "facts for every sub-agent"),
-        "input": _object_of("x", "data, read as ${input.x}"),
+        "input": _object_of("x", "read as ${input.x}"),
         "tasks": {
             "type": "array",
             "items": {"type": "object", "properties": task, "required": ["id"]},
@@ -81,7 +93,7 @@ def start_workflow_schema(help_topics: Sequence[str] = ()) -> dict[str, Any]:
         properties["help"] = {
             "type": "string",
             "enum": list(help_topics),
-            "description": "answers with the grammar, starts nothing",
+            "description": "only shows the grammar",
         }
     return {"type": "object", "properties": properties, "required": ["tasks"]}
 

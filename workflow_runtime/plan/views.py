@@ -25,6 +25,16 @@ _WAITED: JsonSchema = {
     "properties": {"waited_until": _STRING},
     "additionalProperties": False,
 }
+_APPROVAL: JsonSchema = {
+    "type": "object",
+    "properties": {
+        "approved": {"type": "boolean"},
+        "by": _STRING,
+        "comment": _STRING,
+        "at": _STRING,
+    },
+    "additionalProperties": False,
+}
 
 
 class Views:
@@ -101,7 +111,9 @@ class Views:
         if task.kind == "sub_agent":
             return _STRING
         if task.kind == "wait":
-            return _WAITED
+            return _WAITED if task.raw.get("event") is None else ANY
+        if task.kind == "approval":
+            return _APPROVAL
         tool = task.raw.get("tool")
         grant = self._tools.get(tool) if isinstance(tool, str) else None
         return ANY if grant is None or grant.output is None else grant.output

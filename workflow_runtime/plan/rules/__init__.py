@@ -6,7 +6,18 @@ from collections.abc import Callable, Iterator
 
 from ..draft import Draft
 from ..problems import Problem
-from . import arguments, conditions, ids, limits, references, shape, targets, times
+from . import (
+    arguments,
+    conditions,
+    fields,
+    ids,
+    limits,
+    policies,
+    references,
+    shape,
+    targets,
+    times,
+)
 
 type Rule = Callable[[Draft], Iterator[Problem]]
 
@@ -16,8 +27,8 @@ RULES: tuple[Rule, ...] = (
     ids.ids,
     ids.unique_ids,
     shape.task_types,
-    shape.task_fields,
-    shape.field_types,
+    fields.task_fields,
+    fields.field_types,
     targets.tools,
     targets.agents,
     arguments.arguments,
@@ -30,6 +41,8 @@ RULES: tuple[Rule, ...] = (
     ids.dependencies,
     ids.cycles,
     times.waits,
+    policies.retries,
+    policies.timeouts,
 )
 
 __all__ = ["RULES", "Rule"]

@@ -139,7 +139,7 @@ def collections(draft: Draft) -> Iterator[Problem]:
     for task in draft.tasks:
         given = task.raw.get("for_each")
         path = task.path("for_each")
-        if given is None or task.kind == "wait":
+        if given is None or task.kind in {"wait", "approval"}:
             continue
         if isinstance(given, list):
             yield from _items(draft, task, given, path)

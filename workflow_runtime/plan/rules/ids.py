@@ -167,7 +167,7 @@ def cycles(draft: Draft) -> Iterator[Problem]:
 def _heads(draft: Draft, task: DraftTask) -> list[str]:
     waits = task.raw.get("depends_on")
     heads = [name for name in waits if isinstance(name, str)] if isinstance(waits, list) else []
-    for field in ("args", "task", "for_each", "until"):
+    for field in ("args", "task", "message", "for_each", "until"):
         heads += _template_heads(draft, task.raw.get(field))
     heads += _condition_heads(draft, task.raw.get("when"))
     return [head for head in dict.fromkeys(heads) if head in draft.names and head != task.id]

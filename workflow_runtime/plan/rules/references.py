@@ -38,7 +38,7 @@ class Place:
 def places(draft: Draft) -> Iterator[Place]:
     """Yield every string in which references may stand."""
     for task in draft.tasks:
-        for name in ("args", "task", "until", "for_each"):
+        for name in ("args", "task", "message", "until", "for_each"):
             if name in task.raw:
                 where = Place(task.path(name), "", task, task.iterates and name != "for_each")
                 yield from _strings(task.raw[name], where.path, where)

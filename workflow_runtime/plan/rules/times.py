@@ -1,7 +1,8 @@
-"""Waits: one of ``duration`` and ``until``, well written, not past, not too long."""
+"""Waits: one of ``duration``, ``until`` and ``event``, well written, not past, not too long."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
@@ -20,21 +21,27 @@ from ..times import (
 )
 
 TOLERANCE = timedelta(seconds=60)
+_MAX_EVENT = 100
+_EVENT = re.compile(r"event[\s:]+(\S.*)", re.IGNORECASE | re.DOTALL)
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.:-]*", re.ASCII)
 _DURATIONS = "PT30S, PT5M, PT2H, P1D, P1W"
 _INSTANT = "an RFC 3339 instant such as 2026-01-31T09:00:00Z"
 
 
 def waits(draft: Draft) -> Iterator[Problem]:
-    """Each wait has exactly one of ``duration`` and ``until``, and both are sound."""
+    """Each wait has exactly one of ``duration``, ``until`` and ``event``, and it is sound."""
     for task in draft.tasks:
         if task.kind != "wait":
             continue
-        duration, until = task.raw.get("duration"), task.raw.get("until")
-        if duration is None and until is None:
+        duration, until, event = (task.raw.get(name) for name in ("duration", "until", "event"))
+        given = [value for value in (duration, until, event) if value is not None]
+        if not given:
             yield from _empty(task)
-        elif duration is not None and until is not None:
-            message = "a wait has one of duration and until, not both"
+        elif len(given) > 1:
+            message = "a wait has one of duration, until and event, not several"
             yield Problem("invalid_wait", task.path(), message, task.id, expected="one of them")
+        if event is not None:
+            yield from _event(task, event)
         if duration is not None:
             yield from _duration(draft, task, duration)
         if until is not None:
@@ -44,9 +51,15 @@ def waits(draft: Draft) -> Iterator[Problem]:
 def _empty(task: DraftTask) -> Iterator[Problem]:
     if task.raw.keys() - fields_of("wait"):
         return  # a field under another name, which is said already
-    message = f"wait {task.label!r} needs a duration or an until"
-    expected = 'duration: "PT30S", or until: an instant'
+    message = f"wait {task.label!r} needs a duration, an until or an event"
+    expected = 'duration: "PT30S", until: an instant, or event: a name'
     yield Problem("invalid_wait", task.path(), message, task.id, expected=expected)
+
+
+def _event(task: DraftTask, value: Any) -> Iterator[Problem]:
+    if isinstance(value, str) and not 1 <= len(value) <= _MAX_EVENT:
+        message = f"the name of an event has 1 to {_MAX_EVENT} characters"
+        yield Problem("wrong_value", task.path("event"), message, task.id, expected="a name")
 
 
 def _duration(draft: Draft, task: DraftTask, value: Any) -> Iterator[Problem]:
@@ -118,6 +131,22 @@ def _unreadable(task: DraftTask, path: str, value: str, now: str) -> Problem:
         moved = (*remove(path), *add(task.path("duration"), right))
         message = f"{message}; a length is a duration"
         return Problem("invalid_instant", path, message, task.id, moved)
+    event = _event_meant(task, value)
+    if event is not None:
+        moved = (*remove(path), *add(task.path("event"), event))
+        message = f"{message}; an event is named in 'event'"
+        return Problem("invalid_instant", path, message, task.id, moved)
     guess = f"{value.strip()}Z".replace(" ", "T", 1)
     fix = replace(path, guess) if parse_instant(guess) else None
     return Problem("invalid_instant", path, message, task.id, fix, _INSTANT)
+
+
+def _event_meant(task: DraftTask, value: str) -> str | None:
+    """Return the name of the event that was put into ``until``, where it must be one."""
+    if "event" in task.raw:
+        return None
+    found = _EVENT.fullmatch(value.strip())
+    name = found[1].strip() if found else value.strip()
+    is_sure = found is not None or "timeout" in task.raw or "on_timeout" in task.raw
+    fits = len(name) <= _MAX_EVENT and _NAME.fullmatch(name)
+    return name if is_sure and fits else None
