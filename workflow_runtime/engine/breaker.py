@@ -1,4 +1,4 @@
-"""The circuit breaker of a ``for_each``: what fails alike again and again is not tried to the end."""
+"""The circuit breaker of a ``for_each``: what fails alike again and again is given up."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is to happen at a time: one heap, with entries that went stale left out."""
+"""What is to happen at a time: one heap, from which entries that went stale are left out."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import heapq
 from collections.abc import Iterator
 from datetime import datetime
 
-from .state import Status, Step
+from .state import Step
 
 
 class Deadlines:
@@ -34,16 +34,19 @@ class Deadlines:
         return self._heap[0][0] if self._heap else None
 
     def due(self, now: datetime) -> Iterator[Step]:
-        """Yield, and forget, the steps whose time has come, in order."""
+        """Yield, and forget, the steps whose time has come, in order.
+
+        Each is looked for when it is asked for, so that one that an earlier one put an end to is
+        left out.
+        """
         while (soonest := self.earliest()) is not None and soonest <= now:
             step = heapq.heappop(self._heap)[2]
             self.drop(step)
             yield step
 
     def _drop_stale(self) -> None:
-        while self._heap and not _holds(*self._heap[0]):
+        while self._heap and not self._holds(*self._heap[0]):
             heapq.heappop(self._heap)
 
-
-def _holds(until: datetime, _: int, step: Step) -> bool:
-    return step.status is Status.WAITING and step.until == until
+    def _holds(self, until: datetime, _: int, step: Step) -> bool:
+        return self.waiting.get(step.id) is step and step.until == until

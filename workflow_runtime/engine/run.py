@@ -190,7 +190,8 @@ class Run:
             return
         self.usage.add_tokens(event.input_tokens, event.output_tokens)
         if isinstance(event, Asked):
-            asked = digest(step.id, event.tool, event.args)
+            step.asked += 1
+            asked = digest(step.id, step.asked, event.tool, event.args)
             question = Question(
                 message=f"Sub-agent of {step.id!r} wants to call {event.tool}.",
                 digest=asked,
@@ -269,12 +270,12 @@ class Run:
         self._ready.add(state)
 
     def _fire_deadlines(self) -> None:
-        if self._stop is None:
-            for step in list(self._deadlines.due(self._now)):
-                self._wake(step)
+        due = self._deadlines.due(self._now)
+        while self._stop is None and (step := next(due, None)) is not None:
+            self._wake(step)
         if self._grace_ends is not None and self._grace_ends <= self._now:
             self._end()
-        elif self._ends_at is not None and self._ends_at <= self._now:
+        elif self._ends_at is not None and self._ends_at <= self._now and self._unfinished:
             length = format_duration(self.limits.max_duration)
             message = f"the run took longer than max_duration ({length})"
             self._stop_with("Failed", Failure(code="max_duration_exceeded", message=message))
@@ -379,7 +380,7 @@ class Run:
 
     def _is_reused(self, state: TaskState, step: Step) -> bool:
         found = None if step.attempts else self._reuse.take(state.id, step.digest or "")
-        if found is None:
+        if found is None or retrying.unmet_condition(state, found.result) is not None:
             return False
         step.is_reused = True
         step.started_at = self._now

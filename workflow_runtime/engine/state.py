@@ -63,8 +63,8 @@ class Question:
 class Step:
     """One thing to run for a task; ``index`` is its place in a ``for_each``.
 
-    ``digest`` tells what was asked of the tool or agent, for a re-run; ``payload`` is kept only
-    while the step is to be attempted again.
+    ``digest`` tells what was asked of the tool or agent, for a re-run. ``asked`` counts the
+    questions of a sub-agent, so that an answer to one of them is never taken for the next.
     """
 
     id: StepId
@@ -79,6 +79,7 @@ class Step:
     waits_for: Wait | None = None
     until: datetime | None = None
     question: Question | None = None
+    asked: int = 0
     decision: Json = None
     is_approved: bool = False
     digest: str | None = None
