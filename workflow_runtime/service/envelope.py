@@ -7,7 +7,7 @@ The status envelope: one shape for models, HTTP clients and the page, bounded in
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -27,6 +27,7 @@ POLL_SECONDS = 5
 
 _MAX_WAITS = 10
 _MAX_MESSAGE = 1_000
+_NOT_OPENED = 9
 _QUIET = timedelta(seconds=30)
 
 _NATIVE = {
@@ -155,7 +156,8 @@ def _with_tasks(envelope: dict[str, Json], run: Run, max_bytes: int) -> dict[str
     shown: list[Json] = []
     room = max_bytes - len(dumps(envelope).encode()) - 80
     omitted = 0
-    for line in _lines(run):
+    after = _after(run) if max_bytes > MODEL_BYTES else {}
+    for line in _lines(run, after):
         size = len(dumps(line).encode()) + 1
         if omitted or size > room:
             omitted += 1
@@ -168,17 +170,29 @@ def _with_tasks(envelope: dict[str, Json], run: Run, max_bytes: int) -> dict[str
     return envelope
 
 
-def _lines(run: Run) -> Iterator[dict[str, Json]]:
-    """Yield a line for each step, what needs attention first; tasks not opened come last."""
+def _after(run: Run) -> dict[str, list[Json]]:
+    """Return for each task the tasks it waits for, as the page draws them."""
+    after: dict[str, list[Json]] = {name: [] for name in run.tasks}
+    for state in run.tasks.values():
+        for dependent in state.dependents:
+            after[dependent.id].append(state.id)
+    return after
+
+
+def _lines(run: Run, after: Mapping[str, list[Json]]) -> Iterator[dict[str, Json]]:
+    """Yield a line for each step, what needs attention first; tasks not opened come last.
+
+    The first line of a task has what the task waits for, where *after* says it.
+    """
     rows: list[tuple[int, int, dict[str, Json]]] = []
     for place, state in enumerate(run.tasks.values()):
-        if not state.steps:
-            line: dict[str, Json] = {"id": state.id, "status": str(state.status)}
-            rows.append((9, place, line))
-        rows.extend(
-            (_FIRST.get(step.status, 5), place, _line(step, state.skip_reason))
-            for step in state.steps
-        )
+        lines = [_line(step, state.skip_reason) for step in state.steps]
+        ranks = [_FIRST.get(step.status, 5) for step in state.steps]
+        if not lines:
+            lines, ranks = [{"id": state.id, "status": str(state.status)}], [_NOT_OPENED]
+        if after.get(state.id):
+            lines[0]["after"] = after[state.id]
+        rows.extend((rank, place, line) for rank, line in zip(ranks, lines, strict=True))
     yield from (line for _, _, line in sorted(rows, key=lambda row: row[:2]))
 
 
