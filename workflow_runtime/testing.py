@@ -179,7 +179,7 @@ async def simulate_async(  # noqa: PLR0913 - as above
     """Do what :func:`simulate` does, inside a running event loop."""
     cast = _Cast(tools, agents or {})
     grants = cast.grants(limits or Limits())
-    checked = check(_completed(dict(plan), context, data), grants, now)
+    checked = check(dict(plan), grants, now, context=context, data=data)
     if checked.plan is None:
         raise InvalidPlanError(tuple(problem.to_json() for problem in checked.problems))
     run = _new_run(checked.plan, grants, reuse or {})
@@ -202,11 +202,6 @@ async def simulate_async(  # noqa: PLR0913 - as above
         timeline=tuple(_timeline(run, now)),
         took=ended - now,
     )
-
-
-def _completed(plan: dict[str, Any], context: str | None, data: Json) -> dict[str, Any]:
-    given = {"context": context, "input": data}
-    return {**{key: value for key, value in given.items() if value is not None}, **plan}
 
 
 def _new_run(plan: Plan, grants: Grants, reuse: Mapping[str, Sequence[Json]]) -> Run:

@@ -13,6 +13,7 @@ from .grants import Grants
 from .model import Plan, read_plan
 from .problems import Problem
 from .rules import RULES
+from .types import Json
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,16 +29,26 @@ class Checked:
     decoded: dict[str, Any] | None
 
 
-def check(submission: Any, grants: Grants, now: datetime) -> Checked:
+def check(
+    submission: Any,
+    grants: Grants,
+    now: datetime,
+    *,
+    context: str | None = None,
+    data: Json = None,
+) -> Checked:
     """Return the plan that may run, or every problem of *submission*.
 
     *submission* is anything at all: the decoded arguments of a call, or their text. *now* is
-    aware. Never raises.
+    aware. *context* and *data* are what the caller brings for a plan that names no ``context`` or
+    ``input`` of its own. Never raises.
     """
     decoded, problem = decode(submission)
     if decoded is None:
         return Checked(None, (problem,) if problem else (), None)
-    made = draft(decoded, grants, now)
+    brought = {"context": context, "input": data}
+    missing = {k: v for k, v in brought.items() if v is not None and decoded.get(k) is None}
+    made = draft({**decoded, **missing}, grants, now)
     found = [problem for rule in RULES for problem in rule(made)]
     if found:
         return Checked(None, tuple(sorted(found, key=_place)), decoded)

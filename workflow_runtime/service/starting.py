@@ -60,13 +60,12 @@ class Starting(ServiceBase):
         key = _key(options.get("idempotency_key"))
         if key is not None and (earlier := await self._started_with(owner, key)) is not None:
             return earlier
-        checked = check(submission, grants, self._clock())
+        checked = check(submission, grants, self._clock(), context=context, data=data)
         if checked.plan is None:
             return _rejected([problem.to_json() for problem in checked.problems])
         if options.get("dry_run") is True:
             return preview_plan(checked.plan, grants)
-        plan = _completed(checked.plan, context, data)
-        return await self._start(owner, plan, grants, tells=tells, key=key)
+        return await self._start(owner, checked.plan, grants, tells=tells, key=key)
 
     async def start_call(
         self, owner: Owner, tool: str, args: Json, *, tells: bool = True
@@ -108,10 +107,16 @@ class Starting(ServiceBase):
         grants = self._catalog.grants(earlier.owner.skill)
         edited = earlier.plan
         if plan is not None:
-            checked = check(plan, grants, self._clock())
+            checked = check(
+                plan,
+                grants,
+                self._clock(),
+                context=earlier.plan.context,
+                data=earlier.plan.input,
+            )
             if checked.plan is None:
                 return _rejected([problem.to_json() for problem in checked.problems])
-            edited = _completed(checked.plan, earlier.plan.context, earlier.plan.input)
+            edited = checked.plan
         started = await self._start(
             earlier.owner, edited, grants, tells=tells, again=(earlier, run)
         )
@@ -219,13 +224,3 @@ def _rejected(problems: list[dict[str, Any]]) -> dict[str, Json]:
         "problems": list(problems),
         "next": "Nothing was started. Fix all of these, then call start_workflow again.",
     }
-
-
-def _completed(plan: Plan, context: str | None, data: Json) -> Plan:
-    """Give the plan what its caller brought and it does not name itself."""
-    extra: dict[str, Json] = {}
-    if context is not None and plan.context is None:
-        extra["context"] = context
-    if data is not None and plan.input is None:
-        extra["input"] = data
-    return read_plan({**plan.to_json(), **extra}) if extra else plan
