@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-from pathlib import Path
 
 import pytest
 
-from tests.fake_openai import FakeOpenAI, Reply, Script, fake_openai
+from tests.fake_openai import Reply, Script, fake_openai
 from tests.hosts.conftest import local_host
-from workflow_runtime import app as composition
-from workflow_runtime.app import Parts
-from workflow_runtime.settings import Settings
 
-ROOT = Path(__file__).parents[2]
 CHAT = "/skills/incident_triage/chat"
 HISTORY = "/skills/incident_triage/history"
 PLAN = {
@@ -42,35 +37,6 @@ async def until_said(http, text: str, headers: dict[str, str]) -> list[dict]:
         if messages and text in messages[-1]["text"]:
             return messages
         await asyncio.sleep(0.05)
-
-
-@pytest.fixture
-async def app_with(tmp_path, monkeypatch):
-    """Make the repository's app with a model server; what it opened is closed at the end."""
-    built: list[Parts] = []
-    build = composition.build
-
-    def build_and_keep(*given) -> Parts:
-        built.append(build(*given))
-        return built[-1]
-
-    monkeypatch.setattr(composition, "build", build_and_keep)
-
-    def make(server: FakeOpenAI):
-        settings = Settings(
-            data=tmp_path / "data",
-            provider="openai",
-            model="scripted",
-            openai_api_key="sk-test",
-            openai_base_url=server.url,
-            owner_key="k" * 32,
-        )
-        return composition.create_function_app(ROOT, settings=settings)
-
-    yield make
-    for parts in built:
-        await parts.chat.close()
-        await parts.models.close()
 
 
 async def test_a_broken_plan_is_repaired_run_and_answered_without_another_request(
