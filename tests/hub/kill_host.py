@@ -138,11 +138,12 @@ def load(address, life, finish):
             client.schedule_new_orchestration(kind, instance_id=instance_id)
             log("started", instance_id)
         poke(client)
-        if finish:
-            wait_for_all(client)
-        else:
+        if not finish:
             threading.Event().wait()
-    worker.stop()
+        try:
+            wait_for_all(client)
+        finally:
+            worker.stop()
 
 
 def poke(client):

@@ -29,19 +29,23 @@ def run_host(tmp_path, life, *flags):
 
 
 def kill_once(tmp_path, life, chance):
-    host = run_host(tmp_path, life)
-    if chance.random() < 0.9:
-        assert host.stdout.readline() == "ready\n"
-        time.sleep(chance.uniform(0, 0.6))
-    else:
-        time.sleep(chance.uniform(0, 0.8))
-    host.kill()
-    host.communicate()
+    with run_host(tmp_path, life) as host:
+        try:
+            if chance.random() < 0.9:
+                assert host.stdout.readline() == "ready\n"
+                time.sleep(chance.uniform(0, 0.6))
+            else:
+                time.sleep(chance.uniform(0, 0.8))
+        finally:
+            host.kill()
 
 
 def finish(tmp_path, life):
-    host = run_host(tmp_path, life, "--finish")
-    output, _ = host.communicate(timeout=120)
+    with run_host(tmp_path, life, "--finish") as host:
+        try:
+            output, _ = host.communicate(timeout=120)
+        finally:
+            host.kill()
     assert host.returncode == 0
     return json.loads(output.splitlines()[-1])
 
