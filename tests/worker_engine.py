@@ -54,7 +54,7 @@ class WorkerEngine:
 
     def http(self, name, method, path, *, parameters=None, client=None, **request):
         """Send an HTTP request as the host does; return the worker's answer to it."""
-        call = self._http(name, method, path, parameters or {}, client, request)
+        call = self._http(name, method, path, parameters or {}, client, dict(request))
         return self._run(call)
 
     async def _http(self, name, method, path, parameters, client, request):
@@ -65,7 +65,7 @@ class WorkerEngine:
         data = {"request": Message(http=http)}
         if client is not None:
             data["client"] = Message(string=client)
-        headers = {"x-ms-invocation-id": invocation}
+        headers = {**request.pop("headers", {}), "x-ms-invocation-id": invocation}
         async with httpx.AsyncClient() as http_client, asyncio.TaskGroup() as group:
             answer = group.create_task(
                 http_client.request(method, self._http_uri + path, headers=headers, **request)

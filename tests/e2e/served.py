@@ -66,9 +66,7 @@ class Served:
 
     def history(self, session, skill="incident_triage"):
         """Return the session's messages."""
-        response = self.client.get(
-            f"/skills/{skill}/history", headers={"x-ms-session-id": session}
-        )
+        response = self.client.get(f"/skills/{skill}/history", headers={"x-ms-session-id": session})
         response.raise_for_status()
         return response.json()["messages"]
 
