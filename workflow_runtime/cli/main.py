@@ -5,9 +5,17 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from datetime import timedelta
 from pathlib import Path
 
-from ..errors import InvalidRequestError, WorkflowNotFoundError, WorkflowRuntimeError
+from ..errors import (
+    ConflictError,
+    InvalidRequestError,
+    WorkflowNotFoundError,
+    WorkflowRuntimeError,
+)
+from ..hosts.local import serve as local
+from ..plan.times import parse_duration
 from . import operate, plans, serving
 from .output import Output
 
@@ -21,7 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     out = Output(as_json=options.json)
     try:
         return int(options.run(options, out))
-    except (InvalidRequestError, WorkflowNotFoundError) as error:
+    except (ConflictError, InvalidRequestError, WorkflowNotFoundError) as error:
         out.problem(str(error))
         return USAGE
     except WorkflowRuntimeError as error:
@@ -67,6 +75,13 @@ def _command(
 def _serve(commands: _Commands) -> None:
     command = _command(commands, "serve", "serve the function app on this machine", data=True)
     command.add_argument("--port", type=_port, default=7071, help="default 7071; 0 takes any")
+    command.add_argument(
+        "--retention",
+        type=_duration,
+        default=local.RETENTION,
+        metavar="DURATION",
+        help="forget runs that ended longer ago (ISO 8601, default P30D)",
+    )
     command.set_defaults(run=serving.serve)
 
 
@@ -75,6 +90,14 @@ def _port(text: str) -> int:
         return int(text)
     message = f"{text!r} is not a port from 0 to 65535"
     raise argparse.ArgumentTypeError(message)
+
+
+def _duration(text: str) -> timedelta:
+    length = parse_duration(text)
+    if length is None:
+        message = f"{text!r} is not an ISO 8601 duration such as P30D"
+        raise argparse.ArgumentTypeError(message)
+    return length
 
 
 def _plans(commands: _Commands) -> None:

@@ -37,6 +37,7 @@ def serve(options: argparse.Namespace, out: Output) -> int:
             port=options.port,
             ready=ready,
             say=out.say,
+            retention=options.retention,
         )
     )
     server.leave(code)

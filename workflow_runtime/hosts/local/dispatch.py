@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import logging
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Any, Protocol
@@ -21,10 +20,11 @@ import durabletask.internal.orchestrator_service_pb2 as pb
 from azure.functions.meta import Datum
 
 from ...errors import HubUnavailableError
+from ...logs import get_logger
 from .calls import Caller
 from .functions_app import ACTIVITY, ORCHESTRATION, AppFunctions
 
-_LOG = logging.getLogger(__name__)
+_LOG = get_logger(__name__)
 
 
 class WorkSource(Protocol):

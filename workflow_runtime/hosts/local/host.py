@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import logging
 import socket
 from collections.abc import Callable
 from typing import Any
@@ -19,18 +18,19 @@ from azure.functions import FunctionRegister
 from starlette.types import ASGIApp
 
 from ...errors import ConfigurationError, WorkflowRuntimeError
+from ...logs import get_logger
+from ..host_json import HostSettings
 from . import listing
 from .calls import Caller
 from .dispatch import Dispatcher, WorkSource
 from .functions_app import read_app
-from ..host_json import HostSettings
 from .http import HttpSide
 from .server import Interrupts, Server, settled
 
 DRAIN_SECONDS = 5.0
 HTTP_SECONDS = 3.0
 MESSAGE_BYTES = 64 * 1024 * 1024
-_LOG = logging.getLogger(__name__)
+_LOG = get_logger(__name__)
 
 
 class LocalHost:

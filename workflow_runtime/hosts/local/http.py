@@ -8,7 +8,6 @@ The Starlette request is handed to the function as it came, with the route's par
 
 from __future__ import annotations
 
-import logging
 import re
 import uuid
 from collections.abc import Mapping, Sequence
@@ -23,12 +22,13 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from ...logs import get_logger
 from .calls import Caller
 from .functions_app import METHODS, HttpFunction
 from .origins import stranger
 from .routes import compile_route, joined, precedence
 
-_LOG = logging.getLogger(__name__)
+_LOG = get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

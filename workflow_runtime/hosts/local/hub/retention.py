@@ -8,13 +8,13 @@ finished child stays for as long as its parent does: a reader of the parent look
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 
 from workflow_runtime.errors import DataDirectoryError
 
+from ....logs import get_logger
 from .clock import SECOND, Clock, Micros
 from .ending import remove, remove_with_children
 from .queries import Criteria, prefix_end
@@ -24,7 +24,7 @@ from .writer import Writer
 
 BATCH = 50
 _EVERY = 3600.0
-_log = logging.getLogger(__name__)
+_log = get_logger(__name__)
 
 _EXPIRED = (
     "SELECT i.id FROM instances i WHERE i.completed_us < ? AND (i.parent_id IS NULL OR NOT EXISTS"

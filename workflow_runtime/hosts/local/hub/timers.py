@@ -9,11 +9,11 @@ was set, delays nothing by more than one piece.
 from __future__ import annotations
 
 import asyncio
-import logging
 from contextlib import suppress
 
 from workflow_runtime.errors import DataDirectoryError
 
+from ....logs import get_logger
 from . import events
 from .clock import SECOND, Clock, Micros
 from .schema import START_TIMER
@@ -23,7 +23,7 @@ from .writer import Writer
 _BATCH = 200
 _LONGEST_SLEEP = 15.0
 _RETRY_AFTER: Micros = SECOND
-_log = logging.getLogger(__name__)
+_log = get_logger(__name__)
 
 
 class TimerScheduler:
