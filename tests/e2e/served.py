@@ -92,11 +92,11 @@ class Served:
 
 
 @contextmanager
-def serving(data, **environment):
+def serving(data, *, root=ROOT, **environment):
     """Start ``serve`` on a free port; stop it in the end if the test did not."""
+    options = ["--port", "0", "--json", "--data", str(data), "--app-root", str(root)]
     process = subprocess.Popen(
-        [sys.executable, "-m", "workflow_runtime", "serve", "--port", "0", "--json"]
-        + ["--data", str(data)],
+        [sys.executable, "-m", "workflow_runtime", "serve", *options],
         cwd=ROOT,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
