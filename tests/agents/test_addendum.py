@@ -2,45 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from bpe_openai import get_encoding
 
 from tests.agents.fakes import NOW, OWNER, FakeWorkflows
+from tests.agents.typical import GRANTS
 from workflow_runtime.agents.addendum import addendum
 from workflow_runtime.agents.maf.tools import RawTool
 from workflow_runtime.agents.management_tools import ManagementTools
 from workflow_runtime.plan.encoding import dumps
-from workflow_runtime.plan.grants import AgentGrant, Grants, ToolGrant
+from workflow_runtime.plan.grants import Grants, ToolGrant
 from workflow_runtime.plan.policies import WorkPolicy
-
-TEXT = {"type": "string"}
-COUNT = {"type": "integer"}
-
-
-def tool(name: str, description: str, output: dict, **parameters: dict) -> ToolGrant:
-    schema = {"type": "object", "properties": parameters, "required": list(parameters)}
-    shape = {"type": "object", "properties": output}
-    return ToolGrant(name=name, description=description, arguments=schema, output=shape)
-
-
-TOOLS = (
-    tool(
-        "fetch_logs",
-        "Fetch recent log lines of a service.\n\nOldest first, at most 500.",
-        {"lines": {"type": "array", "items": TEXT}, "errors": COUNT},
-        service=TEXT,
-        window_minutes=COUNT,
-    ),
-    tool("fetch_metrics", "Fetch metrics.", {"p95_ms": COUNT, "error_rate": COUNT}, service=TEXT),
-    tool("fetch_deploys", "Latest deploys: newest first.", {"ids": TEXT}, service=TEXT),
-    tool("page_on_call", "Page the person on call.", {"paged": TEXT}, service=TEXT, text=TEXT),
-)
-GRANTS = Grants(
-    tools={each.name: each for each in TOOLS},
-    agents={
-        "log_analyst": AgentGrant(name="log_analyst", description="Find the cause in log lines"),
-        "report_writer": AgentGrant(name="report_writer", description="Write the final report"),
-    },
-)
+from workflow_runtime.skills import load_catalog
 
 
 def tokens(text: str) -> int:
@@ -82,9 +56,24 @@ def test_four_tools_and_two_sub_agents_cost_at_most_260_tokens():
     assert tokens(addendum(GRANTS, NOW)) <= 260
 
 
-def test_the_five_tools_cost_at_most_740_tokens_and_all_of_it_at_most_1000():
+def test_the_five_tools_and_the_addendum_cost_at_most_1000_tokens():
     tools = ManagementTools(FakeWorkflows(), OWNER).tools()
     shown = [RawTool(each).to_json_schema_spec()["function"] for each in tools]
     cost = sum(tokens(dumps(each)) for each in shown)
-    assert cost <= 740
     assert cost + tokens(addendum(GRANTS, NOW)) <= 1_000
+
+
+def test_each_bundled_skill_is_told_of_its_own_tools_only():
+    catalog = load_catalog(Path(__file__).parents[2])
+    grants = {skill.slug: set(catalog.grants(skill.slug).tools) for skill in catalog.fronts()}
+    assert grants == {
+        "incident_triage": {"fetch_deploys", "fetch_logs", "fetch_metrics"},
+        "pr_portfolio": {"fetch_pull_request", "list_pull_requests", "render_report"},
+    }
+    chat = {slug: set(catalog.chat_tools_of(slug)) for slug in catalog.skills}
+    assert chat == {
+        "actionable_report_writer": set(),
+        "incident_triage": {"list_services"},
+        "pr_portfolio": {"fetch_pull_request", "list_pull_requests"},
+        "pr_status_analyst": set(),
+    }
