@@ -21,6 +21,7 @@ _LONGEST = timedelta(days=30)
 class RetryPolicy:
     """How often an attempt is repeated, and after which pauses.
 
+    Where only ``initial`` is given, ``max`` is no shorter than it.
     ``until`` is an expression over ``result``: a result for which it does not hold counts as a
     failure that may be retried, so that a plan can poll.
     """
@@ -55,13 +56,19 @@ class RetryPolicy:
         """Read a policy that is known to be right."""
         default = cls()
         until = value.get("until")
+        initial = _duration(value.get("initial"), default.initial)
         return cls(
-            max_attempts=int(value.get("max_attempts", default.max_attempts)),
-            initial=_duration(value.get("initial"), default.initial),
-            multiplier=float(value.get("multiplier", default.multiplier)),
-            max=_duration(value.get("max"), default.max),
+            max_attempts=int(_given(value, "max_attempts", default.max_attempts)),
+            initial=initial,
+            multiplier=float(_given(value, "multiplier", default.multiplier)),
+            max=_duration(value.get("max"), max(default.max, initial)),
             until=None if until is None else parse_expression(until),
         )
+
+
+def _given(value: dict[str, Any], name: str, default: float) -> float:
+    given: float | None = value.get(name)
+    return default if given is None else given
 
 
 def _duration(text: str | None, default: timedelta) -> timedelta:

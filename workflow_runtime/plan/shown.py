@@ -48,7 +48,11 @@ def start_workflow_schema(help_topics: Sequence[str] = ()) -> dict[str, Any]:
         "duration": _described("string", "for wait: PT30S, P1D"),
         "until": _described("string", "for wait: RFC 3339 with offset"),
         "event": _described("string", "for wait: its name; result: its payload"),
-        "message": _described("string", "for approval: what a person is asked; rejected: it fails"),
+        "message": _described(
+            "string",
+            "for approval: the question, may hold ${…}; result {approved,by,comment}; "
+            "rejected: fails",
+        ),
         "depends_on": _strings("for order only: references imply it"),
         "when": _described(
             "string",
@@ -71,7 +75,7 @@ def start_workflow_schema(help_topics: Sequence[str] = ()) -> dict[str, Any]:
                 "until": _described("string", "retries until true: result.passed == true"),
             },
         },
-        "timeout": _described("string", "PT20S, per attempt; of an event or approval"),
+        "timeout": _described("string", "PT20S, per attempt; event, approval: then it fails"),
         "on_error": {
             "type": "string",
             "enum": ["fail", "continue"],

@@ -13,7 +13,7 @@ from referencing import Registry
 from referencing.exceptions import Unresolvable
 
 from .encoding import dumps, loads
-from .schemas import surely_valid
+from .schemas import ANY, json_type
 from .types import JsonSchema
 
 type Parts = tuple[str | int, ...]
@@ -59,3 +59,44 @@ def _is_open(error: ValidationError, holes: Mapping[Parts, Any]) -> bool:
         return True
     inside = any(hole[: len(at)] == at for hole in holes)
     return inside and error.validator not in _ABOUT_SHAPE
+
+
+def surely_valid(schema: Any, value: Any) -> bool:
+    """Whether *value* is valid by a quick look at the common parts of a schema.
+
+    A string with a reference in it counts as valid: what it gives is another rule's matter. False
+    means only that a full validator has to decide.
+    """
+    if isinstance(value, str) and "${" in value and isinstance(schema, Mapping):
+        return True
+    if not isinstance(schema, Mapping) or not schema.keys() <= _QUICK:
+        return False
+    given = schema.get("type")
+    if given is not None and (not isinstance(given, str) or not _has_type(value, given)):
+        return False
+    if isinstance(value, dict):
+        return _surely_valid_object(schema, value)
+    if isinstance(value, list):
+        return all(surely_valid(schema.get("items", ANY), one) for one in value)
+    return True
+
+
+def _surely_valid_object(schema: JsonSchema, value: dict[str, Any]) -> bool:
+    properties = schema.get("properties", {})
+    if not all(name in value for name in schema.get("required", ())):
+        return False
+    is_open = schema.get("additionalProperties", True) is True
+    if not is_open and not value.keys() <= properties.keys():
+        return False
+    return all(surely_valid(properties[k], v) for k, v in value.items() if k in properties)
+
+
+_QUICK = frozenset(
+    {"type", "properties", "required", "additionalProperties", "items"}
+    | {"title", "description", "default", "examples"}
+)
+
+
+def _has_type(value: Any, name: str) -> bool:
+    found = json_type(value)
+    return found == name or (name == "number" and found == "integer")

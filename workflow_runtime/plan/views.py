@@ -10,9 +10,10 @@ from .expressions import ExpressionError
 from .grants import ToolGrant
 from .paths import Path, Segment
 from .reading import Reader, bare
-from .schemas import ANY, Absent, schema_of, walk
+from .schemas import ANY, schema_of
 from .templates import Expression
 from .types import JsonSchema
+from .walking import Absent, walk
 
 _STRING: JsonSchema = {"type": "string"}
 _ERROR: JsonSchema = {
@@ -25,13 +26,14 @@ _WAITED: JsonSchema = {
     "properties": {"waited_until": _STRING},
     "additionalProperties": False,
 }
+_MAYBE_TEXT: JsonSchema = {"type": ["string", "null"]}
 _APPROVAL: JsonSchema = {
     "type": "object",
     "properties": {
         "approved": {"type": "boolean"},
-        "by": _STRING,
-        "comment": _STRING,
-        "at": _STRING,
+        "by": _MAYBE_TEXT,
+        "comment": _MAYBE_TEXT,
+        "at": _MAYBE_TEXT,
     },
     "additionalProperties": False,
 }
@@ -68,6 +70,10 @@ class Views:
     def fields(self, name: str) -> tuple[str, ...]:
         """Return the names that stand behind a task's id."""
         return tuple(self._view(self._tasks[name])["properties"])
+
+    def attempt(self, task: DraftTask) -> JsonSchema:
+        """Return the schema of what one attempt at the task gives."""
+        return self._result(task)
 
     def of(self, expression: Expression, task: DraftTask | None) -> JsonSchema:
         """Return the schema of an expression's value; JMESPath's is unknown."""

@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from tests.strategies import BOOLEAN, INTEGER, ROW, STRING, closed
-from workflow_runtime.plan.schemas import conflict, schema_of, walk
+from workflow_runtime.plan.fitting import conflict
+from workflow_runtime.plan.schemas import schema_of
 from workflow_runtime.plan.validation import errors
+from workflow_runtime.plan.walking import walk
 
 from .lab import fetch, granted, only, problems, tool
 

@@ -8,13 +8,17 @@ from typing import Any
 import pytest
 from bpe_openai import get_encoding
 
+from workflow_runtime.plan.draft_task import OWN_FIELDS, fields_of
 from workflow_runtime.plan.encoding import dumps
 from workflow_runtime.plan.shown import START_DESCRIPTION, signature, start_workflow_schema
+from workflow_runtime.service import TOPICS
 
 from .lab import tool
 
-SCHEMA = start_workflow_schema()
+SCHEMA = start_workflow_schema(help_topics=TOPICS)
 TASK = SCHEMA["properties"]["tasks"]["items"]["properties"]
+RETRY = TASK["retry"]["properties"]
+NOT_SHOWN = {"on_timeout"}  # the help on waiting has it
 COMPOSITION = {"oneOf", "anyOf", "allOf", "not", "if"}
 # No provider takes all of these; a schema without them is taken by each.
 NOWHERE = {"$schema", "$ref", "$defs", "definitions", "discriminator", "const", "nullable"}
@@ -30,7 +34,7 @@ def nodes(schema, place="$"):
         yield from nodes(schema["items"], f"{place}[]")
 
 
-NODES = dict(nodes(start_workflow_schema(help_topics=("groups", "expressions"))))
+NODES = dict(nodes(SCHEMA))
 
 
 def test_openai_and_azure_openai_get_an_object_without_composition_at_the_root():
@@ -83,13 +87,25 @@ def test_a_description_is_short(place):
     assert len(NODES[place].get("description", "").split()) <= 40
 
 
-def test_the_tool_costs_no_more_than_510_tokens():
+# Of the 1,000 tokens for five tools and the addendum of a skill with four tools and two sub-agents,
+# the other four tools need 169 and the addendum 176; bench/tokens.py measures the whole.
+MOST_TOKENS = 650
+
+
+def test_the_tool_leaves_the_rest_of_a_request_its_share_of_1000_tokens():
     shown: Any = {
         "name": "start_workflow",
         "description": START_DESCRIPTION,
         "parameters": SCHEMA,
     }
-    assert len(get_encoding("o200k_base").encode(dumps(shown))) <= 510
+    assert len(get_encoding("o200k_base").encode(dumps(shown))) <= MOST_TOKENS
+
+
+def test_every_field_of_every_type_is_shown():
+    known = frozenset().union(*map(fields_of, OWN_FIELDS))
+    assert known - TASK.keys() == NOT_SHOWN
+    assert known >= TASK.keys()
+    assert tuple(RETRY) == ("max_attempts", "initial", "multiplier", "max", "until")
 
 
 @pytest.mark.parametrize(
@@ -99,10 +115,7 @@ def test_the_tool_costs_no_more_than_510_tokens():
         ("args", r"may hold \$\{task_id\.result\.path\}"),
         ("args", r"\$\$\{ is a literal"),  # how is a literal ${ written?
         ("args", r"JMESPath.*length\("),  # how is a list counted or filtered?
-        (
-            "for_each",
-            r"list in that order",
-        ),  # what is the result of a for_each, does it stay aligned?
+        ("for_each", r"list in that order"),  # does the result stay aligned?
         ("for_each", r"null where skipped or failed"),
         ("for_each", r"index,item,status,result,error"),  # which item failed?
         ("when", r"per item"),  # is `when` evaluated per item?
@@ -116,10 +129,23 @@ def test_the_tool_costs_no_more_than_510_tokens():
         ("on_error", r"per item"),
         ("on_error", r"'failed'"),  # what is the status of a failed task called?
         ("concurrency", r"at once"),  # how is it limited?
+        ("timeout", r"per attempt"),  # is it per try or in all?
+        ("timeout", r"event, approval: then it fails"),  # what happens when nobody answers?
+        ("event", r"for wait"),  # with which field does a wait wait for an event?
+        ("event", r"result: its payload"),
+        ("message", r"for approval"),  # where does an approval's text go?
+        ("message", r"may hold \$\{…\}"),
+        ("message", r"\{approved,by,comment\}"),  # what does its result look like?
+        ("message", r"rejected: fails"),
     ],
 )
 def test_a_doubt_of_the_trial_is_answered_where_it_arose(field, answer):
     assert re.search(answer, TASK[field]["description"])
+
+
+def test_how_a_check_that_returns_false_is_tried_again_is_answered():
+    assert "until true" in RETRY["until"]["description"]
+    assert "multiplier" in RETRY  # do the pauses grow?
 
 
 def test_a_tool_is_one_line():

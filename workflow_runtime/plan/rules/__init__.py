@@ -17,6 +17,7 @@ from . import (
     shape,
     targets,
     times,
+    until,
 )
 
 type Rule = Callable[[Draft], Iterator[Problem]]
@@ -43,6 +44,7 @@ RULES: tuple[Rule, ...] = (
     times.waits,
     policies.retries,
     policies.timeouts,
+    until.untils,
 )
 
 __all__ = ["RULES", "Rule"]

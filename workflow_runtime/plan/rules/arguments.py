@@ -11,11 +11,13 @@ from jsonschema.exceptions import ValidationError, best_match
 from .. import templates
 from ..draft import Draft
 from ..draft_task import DraftTask
+from ..fitting import conflict
 from ..problems import Problem, listed, move, nearest, quoted, replace
-from ..schemas import Absent, as_schema, conflict, types_of, walk, written
+from ..schemas import as_schema, types_of, written
 from ..templates import Constant, Whole
 from ..types import JsonSchema, type_name
 from ..validation import Parts, errors, is_valid
+from ..walking import Absent, walk
 
 _STRING: JsonSchema = {"type": "string"}
 

@@ -11,6 +11,7 @@ from ..problems import Operation, Problem, add, listed, move, nearest, quoted, r
 from ..times import suggest_duration
 from ..types import type_name
 from . import words
+from .policies import retry_meant
 
 _NEEDS = {
     "tool": ("tool",),
@@ -50,8 +51,8 @@ def task_fields(draft: Draft) -> Iterator[Problem]:
 def _unknown_field(task: DraftTask, key: str, known: frozenset[str], taken: set[str]) -> Problem:
     path, label = task.path(key), task.label
     kind = task.kind or "tool"
-    if key == "execution":
-        return _preview_words(task)
+    if key in {"execution", "continue_on_error"}:
+        return _preview_words(task, key)
     others = [k for k, own in OWN_FIELDS.items() if key in own]
     word = key.lower()
     target = words.SYNONYMS_OF[kind].get(word) or words.SYNONYMS.get(word) or nearest(key, known)
@@ -61,8 +62,9 @@ def _unknown_field(task: DraftTask, key: str, known: frozenset[str], taken: set[
         taken.add(target)
     elif word in words.NOTES:
         fix = remove(path)
-    belongs = f"; it belongs to type {others[0]!r}" if others else ""
-    message = f"unknown field {key!r} in task {label!r}{belongs}"
+    hint = f"; it belongs to type {others[0]!r}" if others else ""
+    hint = f"; {kind} tasks call it {target!r}" if fix and target in known else hint
+    message = f"unknown field {key!r} in task {label!r}{hint}"
     expected = f"a {kind} task has {listed(known)}"
     return Problem("unknown_field", path, message, task.id, fix=fix, expected=expected)
 
@@ -77,19 +79,25 @@ def _renamed(task: DraftTask, key: str, target: str) -> Any:
     return move(source, task.path(target))
 
 
-def _preview_words(task: DraftTask) -> Problem:
-    """Rewrite the preview runtime's ``execution`` object."""
-    path, given = task.path("execution"), task.raw["execution"]
+def _preview_words(task: DraftTask, key: str) -> Problem:
+    """Rewrite what the preview runtime called ``execution`` and ``continue_on_error``."""
+    path, given = task.path(key), task.raw[key]
+    inner = given if isinstance(given, dict) else {"continue_on_error": given}
+    known = fields_of(task.kind or "tool")
     fix: tuple[Operation, ...] = ()
-    inner = given if isinstance(given, dict) else {}
     for name in ("retry", "timeout"):
-        if inner.get(name) is not None and name not in task.raw and task.kind != "wait":
-            fix += move(f"{path}/{name}", task.path(name))
+        value = inner.get(name)
+        if value is None or name not in known or name in task.raw:
+            continue
+        right = suggest_duration(value) if name == "timeout" else retry_meant(value)
+        is_right = right is None or right == value
+        where = task.path(name)
+        fix += move(f"{path}/{name}", where) if is_right else add(where, right)
     if inner.get("continue_on_error") is True and "on_error" not in task.raw:
         fix += add(task.path("on_error"), "continue")
     message = (
-        "unknown field 'execution': retry and timeout stand in the task itself, and"
-        ' continue_on_error is written on_error: "continue"'
+        f"unknown field {key!r} in task {task.label!r}: retry and timeout stand in the task itself,"
+        ' and continue_on_error is written on_error: "continue"'
     )
     return Problem("unknown_field", path, message, task.id, fix=fix + remove(path))
 

@@ -8,10 +8,8 @@ from typing import Any
 
 from ..draft import Draft
 from ..draft_task import DraftTask
-from ..expressions import ExpressionError
-from ..policies import MAX_ATTEMPTS, reads_only_result
+from ..policies import MAX_ATTEMPTS
 from ..problems import Problem, listed, move, nearest, quoted, remove, replace
-from ..reading import bare, parse_expression
 from ..times import format_duration, parse_duration, parse_instant, suggest_duration
 from ..types import type_name
 
@@ -43,21 +41,25 @@ def retries(draft: Draft) -> Iterator[Problem]:
         for name in ("initial", "max"):
             if given.get(name) is not None:
                 yield from _duration(task, task.path("retry", name), given[name])
-        if given.get("until") is not None:
-            yield from _until(task, given["until"])
         yield from _once(draft, task)
 
 
 def _not_an_object(task: DraftTask, given: Any) -> Problem:
     path = task.path("retry")
-    is_count = isinstance(given, int) and not isinstance(given, bool) and 1 <= given <= MAX_ATTEMPTS
-    fix = replace(path, {"max_attempts": given}) if is_count else None
-    fix = replace(path, {"max_attempts": 3}) if given is True else fix
+    right = retry_meant(given)
+    fix = replace(path, right) if right is not None else None
     message = (
         f"retry of task {task.label!r} is an object, not {type_name(given)}: how often stands in"
         " its field max_attempts"
     )
     return Problem("wrong_type", path, message, task.id, fix=fix, expected=_SHAPE)
+
+
+def retry_meant(given: Any) -> dict[str, Any] | None:
+    """Return the object that a number of attempts, or ``true``, means."""
+    if given is True:
+        return {"max_attempts": 3}
+    return {"max_attempts": given} if _is_whole(given) and 1 <= given <= MAX_ATTEMPTS else None
 
 
 def _keys(task: DraftTask, given: dict[str, Any]) -> Iterator[Problem]:
@@ -115,36 +117,6 @@ def _duration(task: DraftTask, path: str, value: Any) -> Iterator[Problem]:
     yield Problem("invalid_duration", path, message, task.id, fix=fix, expected="PT1S, PT5M, PT2H")
 
 
-def _until(task: DraftTask, value: Any) -> Iterator[Problem]:
-    path = task.path("retry", "until")
-    expected = "a condition over the result, such as result.passed == true"
-    if not isinstance(value, str):
-        message = f"until is a condition over the result, not {type_name(value)}"
-        yield Problem("invalid_condition", path, message, task.id, expected=expected)
-        return
-    source = bare(value)
-    try:
-        expression = parse_expression(source)
-    except ExpressionError as error:
-        fix = replace(path, error.fix) if error.fix is not None else None
-        yield Problem(error.code, path, str(error), task.id, fix=fix, expected=expected)
-        return
-    if reads_only_result(expression) and source == value:
-        return
-    own = f"{task.id}.result"
-    right = source.replace(own, "result") if task.id and own in source else source
-    fix = replace(path, right) if _is_sound(right) else None
-    message = "until reads the attempt's own result, under the name 'result'"
-    yield Problem("invalid_condition", path, message, task.id, fix=fix, expected=expected)
-
-
-def _is_sound(text: str) -> bool:
-    try:
-        return reads_only_result(parse_expression(text))
-    except ExpressionError:
-        return False
-
-
 def _once(draft: Draft, task: DraftTask) -> Iterator[Problem]:
     tool = task.raw.get("tool")
     grant = draft.grants.tools.get(tool) if isinstance(tool, str) else None
@@ -155,14 +127,16 @@ def _once(draft: Draft, task: DraftTask) -> Iterator[Problem]:
 
 
 def timeouts(draft: Draft) -> Iterator[Problem]:
-    """Each ``timeout`` is a duration; on a wait it belongs to an event."""
+    """Each ``timeout`` is a duration; on a wait it belongs to an event, as ``on_timeout`` does."""
     for task in draft.tasks:
+        if task.kind == "wait" and task.raw.get("on_timeout") is not None:
+            yield from _useless(task, "on_timeout")
         value = task.raw.get("timeout")
         if value is None or task.kind is None:
             continue
         path = task.path("timeout")
         if task.kind == "wait" and task.raw.get("event") is None:
-            yield from _useless(task, path)
+            yield from _useless(task, "timeout")
             continue
         yield from _duration(task, path, value)
         length = parse_duration(value) if isinstance(value, str) else None
@@ -174,9 +148,11 @@ def timeouts(draft: Draft) -> Iterator[Problem]:
             yield Problem("timeout_too_long", path, message, task.id, expected=expected)
 
 
-def _useless(task: DraftTask, path: str) -> Iterator[Problem]:
+def _useless(task: DraftTask, name: str) -> Iterator[Problem]:
+    """Refuse what only an event has, on a wait that is surely for a time."""
     until = task.raw.get("until")
     is_time = isinstance(until, str) and (parse_instant(until) is not None or "${" in until)
-    if is_time or "duration" in task.raw:
-        message = "only a wait for an event has a timeout"
+    if task.raw.get("event") is None and (is_time or task.raw.get("duration") is not None):
+        path = task.path(name)
+        message = f"only a wait for an event has {name!r}"
         yield Problem("unknown_field", path, message, task.id, fix=remove(path))

@@ -13,8 +13,9 @@ from ..draft_task import DraftTask
 from ..paths import Path, parse_path, spell
 from ..problems import Problem, listed, nearest, pointer, replace
 from ..reading import repair, scan
-from ..schemas import ANY, Absent
+from ..schemas import ANY
 from ..templates import Constant, Expression, Template
+from ..walking import Absent
 
 # What models write for the fields of a task's view.
 _VIEW_WORDS = {

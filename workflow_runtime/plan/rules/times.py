@@ -57,7 +57,13 @@ def _empty(task: DraftTask) -> Iterator[Problem]:
 
 
 def _event(task: DraftTask, value: Any) -> Iterator[Problem]:
-    if isinstance(value, str) and not 1 <= len(value) <= _MAX_EVENT:
+    if not isinstance(value, str):
+        return  # said by the rule on types
+    if "${" in value:
+        message = "the name of an event is fixed, and takes no references"
+        path = task.path("event")
+        yield Problem("template_not_allowed", path, message, task.id, expected="a fixed name")
+    elif not 1 <= len(value) <= _MAX_EVENT:
         message = f"the name of an event has 1 to {_MAX_EVENT} characters"
         yield Problem("wrong_value", task.path("event"), message, task.id, expected="a name")
 
