@@ -137,6 +137,12 @@ class Run:
         self._end_if_settled()
         return commands
 
+    def abandon(self, failure: Failure) -> None:
+        """End the run because its host has ended it; the outcome of what was running is unknown."""
+        if self.outcome is None:
+            self._stop_with("Failed", failure)
+            self._end()
+
     # -- events ----------------------------------------------------------------------------------
 
     def _apply(self, event: Event) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime
 
-from ..engine import Run
+from ..engine import Failure, Run
 from ..errors import HistoryMismatchError, WorkflowNotFoundError
 from ..hub import InstanceState, TaskHub
 from ..logs import get_logger
@@ -15,6 +15,10 @@ from .owners import Owner, OwnerKeys
 from .run_input import RunInput
 
 _log = get_logger(__name__)
+_ENDS_FROM_OUTSIDE = {
+    "TERMINATED": Failure(code="terminated", message="the run was terminated"),
+    "FAILED": Failure(code="orchestration_failed", message="the orchestration failed"),
+}
 
 
 class ServiceBase:
@@ -53,7 +57,10 @@ class ServiceBase:
     async def _folded(self, state: InstanceState) -> tuple[RunInput, Run] | None:
         """Return the run as its history tells it; None where it has not begun or is unreadable."""
         try:
-            return fold(await self._hub.history(state.instance_id))
+            folded = fold(await self._hub.history(state.instance_id))
         except HistoryMismatchError as error:
             _log.warning("%s", error, extra={"workflow_id": state.instance_id})
             return None
+        if folded is not None and state.native_status in _ENDS_FROM_OUTSIDE:
+            folded[1].abandon(_ENDS_FROM_OUTSIDE[state.native_status])
+        return folded
