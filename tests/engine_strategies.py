@@ -56,7 +56,8 @@ def _task(draw: st.DrawFn, name: str, earlier: list[str]) -> dict[str, Any]:
         task["depends_on"] = near
     if earlier and draw(st.integers(0, 3)) == 0:
         task["when"] = draw(_conditions(earlier))
-    data = draw(st.sampled_from(earlier)) if earlier and draw(st.booleans()) else None
+    reads = bool(earlier) and draw(st.booleans())
+    data = draw(st.sampled_from(earlier)) if reads else None
     reference = "fixed" if data is None else f"${{{data}.result}}"
     if kind == "wait":
         return task | _wait(draw)
