@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.agents.fakes import NOW
+from tests.agents.fakes import NOW, FakeWorkflows
 from workflow_runtime.agents import ModelSettings, TurnDone, make_models
 from workflow_runtime.agents.demo.reading import minutes_in, service_in
 from workflow_runtime.agents.demo.specialists import specialist
 from workflow_runtime.agents.sub_agents import AgentExecutor
 from workflow_runtime.execution import AgentAnswer, AgentRequest, call_tool
+from workflow_runtime.plan.policies import WorkPolicy
 from workflow_runtime.service import Owner
 from workflow_runtime.skills import load_catalog
 
@@ -190,6 +192,20 @@ async def test_a_rejected_plan_is_told_to_the_user(say, workflows):
 
     workflows.start = start
     assert "/tasks/0: too odd" in (await say(INCIDENT)).response
+
+
+async def test_a_call_for_which_a_person_is_asked_is_said_to_wait(catalog, models, make_chat):
+    tools = {
+        name: replace(tool, policy=WorkPolicy(approval=True))
+        for name, tool in catalog.chat_tools.items()
+    }
+    chat = make_chat(models, catalog=replace(catalog, chat_tools=tools))
+    owner = Owner(principal="", skill="pr_portfolio", session="s1")
+    workflows = FakeWorkflows()
+    turn = chat.stream(owner, "what about #101?", context=None, workflows=workflows)
+    done = [event async for event in turn][-1]
+    assert workflows.called == [("fetch_pull_request", {"number": 101})]
+    assert "A person is asked before I may call fetch_pull_request" in done.response
 
 
 async def test_specialists_answer_from_the_data_in_their_task(catalog, models, pool):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -9,13 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests.agents.fakes import NOW, ScriptedModels, calls, says
 from workflow_runtime.agents import transcript as transcripts
 from workflow_runtime.agents.demo import DemoCall, DemoReply
 from workflow_runtime.agents.sub_agents import AgentExecutor
 from workflow_runtime.engine import Answered, Run, RunAgent
-from workflow_runtime.execution import AttemptRequest, CancelSignals, Tool, carry_out
+from workflow_runtime.execution import AttemptRequest, CancelSignals, Tool, ToolPool, carry_out
 from workflow_runtime.hosts.simulation import simulate_run
 from workflow_runtime.plan.encoding import dumps, loads
 from workflow_runtime.plan.grants import Limits
@@ -282,3 +285,31 @@ async def test_a_transcript_that_cannot_be_read_is_a_clear_failure(scene):
     decision = {"transcript": {"entries": []}, "approved": True, "tool": "x", "args": {}}
     event, _ = await played.carry(_command(decision), NOW)
     assert "cannot be read any more" in event.failure.message
+
+
+ANSWERS = st.lists(
+    st.tuples(st.sampled_from(["delete_customer", "read_customer"]), st.integers(1, 2)),
+    min_size=1,
+    max_size=4,
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(script=st.lists(ANSWERS, max_size=4), verdicts=st.lists(st.booleans(), max_size=6))
+def test_whatever_a_model_calls_only_what_was_approved_is_made_and_once(script, verdicts):
+    pool = ToolPool(2)
+    turns = [several(*((name, {"id": n}) for name, n in each)) for each in script]
+    played = Scene(pool=pool, models=ScriptedModels(*turns, says("Over.")))
+    approved: list[int] = []
+    left = list(verdicts)
+
+    def answer(question):
+        verdict = left.pop(0) if left else True
+        approved.extend([question.args["id"]] if verdict else [])
+        return verdict
+
+    played.answer_of = answer
+    outcome = asyncio.run(played.play())
+    pool.close()
+    assert played.deleted == approved
+    assert outcome.status == ("Failed" if False in verdicts[: len(played.asks)] else "Completed")

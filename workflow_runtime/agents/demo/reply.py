@@ -114,6 +114,8 @@ def _after_calls(request: DemoRequest) -> DemoReply:
         answer = {} if answer is None else {"items": answer}
     if "error" in answer and "workflow_id" not in answer:
         return _said(_refused(answer))
+    if answer.get("status") == "waiting_for_approval":
+        return _said(prompt("demo_asked", tool=call.name))
     match call.name:
         case "start_workflow":
             return _said(_started(call))
