@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from tests.corpus.loading import NOW
+from tests.corpus.patching import apply
 from workflow_runtime.plan import AgentGrant, Checked, Grants, Limits, Problem, ToolGrant, check
+from workflow_runtime.plan.policies import WorkPolicy
 
 
-def tool(name: str, arguments: Any = None, output: Any = None) -> ToolGrant:
-    return ToolGrant(name=name, arguments=arguments, output=output)
+def tool(name: str, arguments: Any = None, output: Any = None, **policy: Any) -> ToolGrant:
+    return ToolGrant(name=name, arguments=arguments, output=output, policy=WorkPolicy(**policy))
 
 
 def granted(*tools: ToolGrant, agents: tuple[str, ...] = ("writer",), **options: Any) -> Grants:
@@ -48,3 +50,17 @@ def fetch(name: str = "a", **more: Any) -> dict[str, Any]:
 
 def say(text: Any, **more: Any) -> dict[str, Any]:
     return {"id": "s", "tool": "say", "args": {"m": text}} | more
+
+
+def wait(**more: Any) -> dict[str, Any]:
+    return {"id": "w", "type": "wait"} | more
+
+
+def approval(**more: Any) -> dict[str, Any]:
+    return {"id": "ok", "type": "approval", "message": "Go?"} | more
+
+
+def mended(problem: Problem, *tasks: Any, grants: Grants = FREE) -> Checked:
+    """Apply the problem's fix to a plan of these tasks, and check again."""
+    assert problem.fix is not None
+    return check(apply({"tasks": list(tasks)}, problem.fix), grants, NOW)

@@ -19,11 +19,14 @@ def rendered(text, **values):
     return render(reader.value(text), PlainScope(values))
 
 
-def test_an_unknown_retry_field_is_named_with_its_task_and_place():
+def test_a_retry_of_a_number_is_answered_with_its_task_its_place_and_where_the_number_belongs():
     problem = only(fetch(retry=3)).to_json()
-    assert problem["path"] == "/tasks/0/retry"
-    assert "retry" in problem["message"]
-    assert problem["task"] == "a"
+    assert (problem["task"], problem["path"]) == ("a", "/tasks/0/retry")
+    for word in ("retry", "'a'", "max_attempts"):
+        assert word in problem["message"]
+    assert problem["fix"] == [
+        {"op": "replace", "path": "/tasks/0/retry", "value": {"max_attempts": 3}}
+    ]
 
 
 def test_tasks_and_args_encoded_twice_reach_the_tool_as_they_were_meant():

@@ -53,8 +53,8 @@ def _expression(draft: Draft, task: DraftTask, text: str, path: str) -> Iterator
         yield Problem(error.code, path, str(error), task.id, fix, _SHAPE)
         return
     yield from _paths(draft, task, expression, path)
-    types = types_of(draft.views.of(expression, task))
-    if types and not types & {"boolean", "null"}:
+    types = (types_of(draft.views.of(expression, task)) or frozenset()) - {"null"}
+    if types and "boolean" not in types:
         message = f"a condition gives true or false, and {quoted(source)} gives {written(types)}"
         expected = f"a comparison, such as {source} == …"
         yield Problem("invalid_condition", path, message, task.id, expected=expected)
