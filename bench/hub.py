@@ -1,9 +1,9 @@
 """
 What the local task hub costs, beside the floor of the same SDK.
 
-    python bench/hub.py                      everything, as a table
-    python bench/hub.py --quick              a tenth of the work
-    python bench/hub.py --durability NORMAL
+    python -m bench.hub                      everything, as a table
+    python -m bench.hub --quick              a tenth of the work
+    python -m bench.hub --durability NORMAL
 
 The floor is durabletask's in-memory backend with durabletask's own worker and client, its lost
 wake-up repaired (it clears its event after looking, not before). Each backend runs in a process
@@ -357,7 +357,8 @@ def measure(what, options, scale):
 
 
 def in_its_own_process(what, arguments):
-    command = [sys.executable, __file__, "--one", what, "--durability", arguments.durability]
+    command = [sys.executable, "-m", "bench.hub", "--one", what]
+    command += ["--durability", arguments.durability]
     if arguments.quick:
         command.append("--quick")
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
