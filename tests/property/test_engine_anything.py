@@ -305,6 +305,10 @@ class AnyRun(RuleBasedStateMachine):
         assert not list(self.run.waiting)
         states = self.run.tasks.values()
         assert all(state.status in FINAL for state in states)
+        for state in states:
+            bad = {Status.CANCELED, Status.OUTCOME_UNKNOWN, Status.NOT_RUN}
+            if state.status is Status.COMPLETED:
+                assert not bad & {step.status for step in state.steps}
         assert all(step.status in FINAL for state in states for step in state.steps)
         assert (outcome.error is None) == outcome.status.startswith("Completed")
         counts = self.counts()

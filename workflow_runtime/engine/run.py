@@ -559,6 +559,8 @@ class Run:
             state.status = Status.FAILED
         elif state.skip_reason is not None:
             state.status = Status.SKIPPED
+        elif self._stop is not None and any(one.status is Status.CANCELED for one in state.steps):
+            state.status = Status.CANCELED
         else:
             state.status = Status.COMPLETED
         self._unfinished -= 1
