@@ -9,9 +9,14 @@ from hypothesis import strategies as st
 
 from tests.corpus.loading import NOW
 from tests.corpus.patching import apply
-from tests.strategies import LAB, anything, messy_plans
+from tests.messy_strategies import messy_plans
+from tests.strategies import LAB, anything, json_values
 from workflow_runtime.plan import Checked, check
+from workflow_runtime.plan.draft_task import OWN_FIELDS, fields_of
 from workflow_runtime.plan.problems import CODES
+
+TASK_FIELDS = sorted(frozenset().union(*map(fields_of, OWN_FIELDS)))
+RETRY = ["max_attempts", "initial", "multiplier", "max", "until", "attempts", "backoff"]
 
 
 def is_answered(found: Checked):
@@ -36,9 +41,30 @@ def test_no_value_of_a_plans_field_makes_check_raise(plan):
     is_answered(check(plan, LAB, NOW))
 
 
-@given(st.dictionaries(st.sampled_from(["id", "tool", "args", "when", "for_each"]), anything))
+@given(st.dictionaries(st.sampled_from(TASK_FIELDS), anything))
 def test_no_value_of_a_tasks_field_makes_check_raise(task):
     is_answered(check({"tasks": [task]}, LAB, NOW))
+
+
+@given(
+    st.sampled_from(["make", "once", "writer"]), st.dictionaries(st.sampled_from(RETRY), anything)
+)
+def test_no_value_of_a_retrys_field_makes_check_raise(target, retry):
+    field = {"agent": target, "task": "x"} if target == "writer" else {"tool": target}
+    is_answered(check({"tasks": [{"id": "a", "retry": retry} | field]}, LAB, NOW))
+
+
+@given(
+    st.sampled_from(["wait", "approval"]),
+    st.dictionaries(st.sampled_from(sorted(fields_of("wait") | fields_of("approval"))), anything),
+)
+def test_no_value_of_a_field_of_waits_and_approvals_makes_check_raise(kind, task):
+    is_answered(check({"tasks": [{"id": "a"} | task | {"type": kind}]}, LAB, NOW))
+
+
+@given(messy_plans, json_values, st.one_of(st.none(), st.text()))
+def test_nothing_that_the_caller_brings_makes_check_raise(plan, data, context):
+    is_answered(check(plan, LAB, NOW, context=context, data=data))
 
 
 @settings(max_examples=300)
