@@ -1,7 +1,8 @@
 """
 Fold a history into a run: what readers see is computed by the engine that made it happen.
 
-An orchestrator handles one event at a time, each at the time of its turn; so does the fold.
+An orchestrator handles one event at a time, each at the time of its turn; so does the fold. It has
+one timer: a hub also fires those that were canceled for an earlier one, and nobody listens then.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ def fold(history: Iterable[HistoryEntry]) -> tuple[RunInput, Run] | None:
     run: Run | None = None
     steps: dict[int, str] = {}
     turn: datetime | None = None
+    timer: int | None = None
     for entry in history:
         if entry.kind == "turn":
             turn = entry.at
@@ -50,7 +52,9 @@ def fold(history: Iterable[HistoryEntry]) -> tuple[RunInput, Run] | None:
             step = step_of(entry.payload)
             if step is not None:
                 steps[entry.id] = step
-        elif run is not None:
+        elif entry.kind == "timer_created":
+            timer = entry.id
+        elif run is not None and not (entry.kind == "timer_fired" and entry.of != timer):
             now = max(turn or entry.at, entry.at) if entry.kind == "timer_fired" else turn
             for events in _events(entry, steps):
                 run.handle(events, now or entry.at)
