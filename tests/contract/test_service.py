@@ -5,8 +5,14 @@ import time
 
 import pytest
 
+from tests.contract.conftest import durable
 from tests.fakes import OWNER, PATIENCE, TRICKY
-from workflow_runtime.errors import ConflictError, TerminalError, WorkflowNotFoundError
+from workflow_runtime.errors import (
+    ConflictError,
+    TerminalError,
+    TooManyActiveError,
+    WorkflowNotFoundError,
+)
 from workflow_runtime.service import INBOX, ORCHESTRATOR, Owner
 
 STRANGERS = (
@@ -303,6 +309,18 @@ async def test_one_key_makes_one_run_of_racing_starts(host):
     assert len({answer["workflow_id"] for answer in answers}) == 1
     await host.ended(answers[0]["workflow_id"])
     assert host.cast.calls["ok"] == 1
+
+
+async def test_a_session_may_have_so_many_unfinished_runs_and_no_more(tmp_path):
+    async with durable("sqlite", tmp_path, max_active=2) as host:
+        runs = [await host.start(event("w")) for _ in range(2)]
+        with pytest.raises(TooManyActiveError, match="2"):
+            await host.start(event("w"))
+        other = Owner(principal="bob", skill="lab", session="s1")
+        await host.start(tool("a"), owner=other)
+        await host.service.cancel(OWNER, runs[0])
+        await host.ended(runs[0])
+        await host.start(tool("a"))
 
 
 async def test_a_rerun_calls_only_what_has_no_result_yet(host):
