@@ -1,5 +1,5 @@
 """
-How long a check takes: `python bench/check.py`.
+How long a check takes: `python -m bench.check`, in the repository.
 
 Each figure is processor time, the best of several runs, and stands beside what `json.loads` needs
 for the same text in the same run: the ratio says something on any machine. Exits with 1 where a
@@ -58,9 +58,12 @@ def plan(tasks: int, references: int) -> dict[str, Any]:
         if n % 5 == 0:
             made.append(
                 {"id": f"t{n}", "tool": "fetch_logs", "args": {"service": f"s{n}", "minutes": 30}}
+                | {"retry": {"max_attempts": 5, "until": "result.errors < 9"}, "timeout": "PT20S"}
             )
         elif n % 5 == 1:
             made.append({"id": f"t{n}", "type": "sub_agent", "agent": "writer", "task": text})
+        elif n % 5 == 2:
+            made.append({"id": f"t{n}", "type": "approval", "message": text, "timeout": "P1D"})
         else:
             made.append(
                 {"id": f"t{n}", "tool": "post", "args": {"channel": "#x", "text": text}}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.corpus.loading import NOW
@@ -77,6 +77,7 @@ def test_what_is_sent_is_left_as_it_was(plan):
 
 @settings(max_examples=400)
 @given(messy_plans)
+@example({"tasks": [{"id": "a", "tool": "make", "when": "'${'"}]})
 def test_each_fix_can_be_applied_and_ends_its_problem(plan):
     found = check(plan, LAB, NOW)
     for problem in found.problems:

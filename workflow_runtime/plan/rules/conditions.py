@@ -88,7 +88,8 @@ def _braces(draft: Draft, task: DraftTask, text: str, path: str) -> Problem:
         message = "a condition is written bare, without ${ }"
         return Problem("invalid_condition", path, message, task.id, expected=_SHAPE)
     message = f"a condition is written bare: {quoted(candidate, 120)}"
-    return Problem("invalid_condition", path, message, task.id, fix=replace(path, candidate))
+    fix = replace(path, candidate) if "${" not in candidate else None
+    return Problem("invalid_condition", path, message, task.id, fix=fix, expected=_SHAPE)
 
 
 def _object(draft: Draft, task: DraftTask, given: dict[str, Any]) -> Iterator[Problem]:
