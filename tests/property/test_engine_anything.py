@@ -88,13 +88,13 @@ class AnyRun(RuleBasedStateMachine):
             self.check_command(command)
             self.open[command.step] = command
         self.look_at_questions()
-        self.stopped = stops or self.run._stop is not None
+        self.stopped = stops or self.run.is_stopping
         if self.run.outcome is not None:
             self.open.clear()
 
     def check_command(self, command):
         assert command.step not in self.open
-        state = self.run._steps[command.step][0]
+        state = self.run.steps[command.step][0]
         assert all(self.run.tasks[need].status in FINAL for need in self.needs[state.id])
         policy = policy_of(state) or DEFAULT_RETRY
         assert command.attempt <= policy.max_attempts
@@ -225,7 +225,7 @@ class AnyRun(RuleBasedStateMachine):
     @rule(name=st.sampled_from(EVENT_NAMES))
     def late_events_change_nothing(self, name):
         before = self.run.outcome, self.counts()
-        late = [Succeeded(step, 1) for step in self.run._steps]
+        late = [Succeeded(step, 1) for step in self.run.steps]
         events = (*late, CancelRequested("late"), EventArrived(id="l", name=name, payload=1))
         assert self.run.handle(events, self.now + timedelta(days=99)) == ()
         assert (self.run.outcome, self.counts()) == before
@@ -243,7 +243,7 @@ class AnyRun(RuleBasedStateMachine):
 
     @invariant()
     def no_more_run_at_once_than_may(self):
-        running = [self.run._steps[step][0] for step in self.open]
+        running = [self.run.steps[step][0] for step in self.open]
         assert len(running) <= self.limits.max_parallelism
         for state in running:
             most = state.task.concurrency
@@ -351,7 +351,7 @@ class AnyRun(RuleBasedStateMachine):
                     assert not isinstance(state.task, AgentTask) or isinstance(step.result, str)
 
     def check_nothing_was_left(self, again, command, reuse):
-        state, step = again._steps[command.step]
+        state, step = again.steps[command.step]
         policy = policy_of(state)
         is_first = command.attempt == 1 and not (policy and policy.until)
         used = sum(one.is_reused and one.digest == step.digest for one in state.steps)

@@ -16,8 +16,9 @@ from .messages import (
     Started,
     Succeeded,
 )
+from .questions import START
 from .reuse import reusable
-from .run import CANCEL_GRACE, START, Run
+from .run import CANCEL_GRACE, Run
 from .state import Question, Status, Step, TaskState, Wait
 
 __all__ = [

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 from ..plan.types import Json
+from .digests import digest
 
 type StepId = str
 type FailureKind = Literal["terminal", "retryable", "unknown"]
@@ -126,33 +127,41 @@ class CancelRequested:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CallTool:
-    """Call a tool once; ``attempt`` counts from 1, ``timeout`` is in seconds.
+class _Attempt:
+    """One attempt at a step; ``attempt`` counts from 1, ``timeout`` is in seconds.
 
-    ``key`` is equal for all attempts at the same thing and different from any other's.
+    ``identity`` is what is asked of the tool or agent, ``scope`` the run that it is asked for.
     """
 
     step: StepId
     attempt: int
-    tool: str
-    args: Json
-    key: str
+    scope: str
+    identity: tuple[Json, ...]
     timeout: float | None = None
+
+    @property
+    def key(self) -> str:
+        """Equal for all attempts at the same thing, different from any other's."""
+        return digest(self.scope, self.step, digest(*self.identity))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunAgent:
+class CallTool(_Attempt):
+    """Call a tool once."""
+
+    tool: str
+    args: Json
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunAgent(_Attempt):
     """Run a sub-agent once; ``decision`` is set where it goes on after a person's answer.
 
     ``{"transcript", "approved", "by", "comment", "tool", "args"}``.
     """
 
-    step: StepId
-    attempt: int
     agent: str
     task: str
-    key: str
-    timeout: float | None = None
     decision: Json = None
 
 

@@ -1,11 +1,9 @@
-"""What comes from outside a run: events by name, and answers to questions, each applied once."""
+"""What comes from outside a run: each message once, and events for whoever waits for them."""
 
 from __future__ import annotations
 
-import hashlib
 from collections import deque
 
-from ..plan.encoding import canonical
 from ..plan.types import Json
 from .state import Step
 
@@ -48,8 +46,3 @@ class Inbox:
         """Wait no longer."""
         if step in self._waits.get(name, ()):
             self._waits[name].remove(step)
-
-
-def digest(*parts: Json) -> str:
-    """Return 128 bits of SHA-256 over the parts' canonical JSON, in hexadecimal."""
-    return hashlib.sha256(canonical(list(parts)).encode()).hexdigest()[:32]

@@ -4,17 +4,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from ..plan.types import Json
-from .state import Status, TaskState
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """A result that may itself be null."""
-
-    result: Json
+from . import retrying
+from .book import Book
+from .state import Status, Step, TaskState
 
 
 class Reuse:
@@ -23,10 +17,20 @@ class Reuse:
     def __init__(self, earlier: Mapping[str, Sequence[Json]]) -> None:
         self._earlier = {key: deque(results) for key, results in earlier.items()}
 
-    def take(self, task_id: str, digest: str) -> Found | None:
-        """Return a result of the same task with the same inputs, if one is left."""
-        results = self._earlier.get(f"{task_id}:{digest}")
-        return Found(results.popleft()) if results else None
+    def closes(self, book: Book, state: TaskState, step: Step) -> bool:
+        """End the step with an earlier result, if one is left that holds."""
+        if not self._earlier or step.attempts:
+            return False
+        results = self._earlier.get(f"{state.id}:{step.digest}")
+        if not results:
+            return False
+        result = results.popleft()
+        if retrying.unmet_condition(state, result) is not None:
+            return False
+        step.is_reused = True
+        step.started_at = book.now
+        book.close(state, step, Status.COMPLETED, result)
+        return True
 
 
 def reusable(tasks: Mapping[str, TaskState]) -> dict[str, list[Json]]:

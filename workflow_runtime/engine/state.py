@@ -11,6 +11,7 @@ from typing import Any
 from ..plan.model import AgentTask, Task, ToolTask
 from ..plan.policies import WorkPolicy
 from ..plan.types import Json
+from .digests import digest
 from .messages import Asked, Event, Failed, Failure, StepId, Succeeded
 
 
@@ -63,7 +64,7 @@ class Question:
 class Step:
     """One thing to run for a task; ``index`` is its place in a ``for_each``.
 
-    ``digest`` tells what was asked of the tool or agent, for a re-run. ``asked`` counts the
+    ``identity`` is what was asked of the tool or agent, for a re-run. ``asked`` counts the
     questions of a sub-agent, so that an answer to one of them is never taken for the next.
     """
 
@@ -82,8 +83,13 @@ class Step:
     asked: int = 0
     decision: Json = None
     is_approved: bool = False
-    digest: str | None = None
+    identity: tuple[Json, ...] | None = None
     is_reused: bool = False
+
+    @property
+    def digest(self) -> str | None:
+        """What tells the step's resolved inputs from others; None where it never had any."""
+        return None if self.identity is None else digest(*self.identity)
 
     def envelope(self) -> dict[str, Json]:
         """Return the entry of ``items`` that tells a result from its source."""

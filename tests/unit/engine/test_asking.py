@@ -6,7 +6,7 @@ import pytest
 
 from tests.unit.engine.driving import Driven, agent, answered, failure, tool
 from workflow_runtime.engine import START, Asked, Failed, Succeeded
-from workflow_runtime.engine.run import APPROVAL_TIMEOUT
+from workflow_runtime.engine.questions import APPROVAL_TIMEOUT
 from workflow_runtime.plan.policies import WorkPolicy
 
 CAREFUL = WorkPolicy(approval=True)
