@@ -23,6 +23,7 @@ _VIEW_WORDS = {
     "response": "result", "data": "result", "answer": "result", "state": "status",
     "errors": "error",
 }  # fmt: skip
+REFERENCES_STAND_IN = "args, task, message, until, for_each and output"
 _CONSTANTS = frozenset({"input", "context", "item", "index"})
 
 
@@ -281,5 +282,7 @@ def constants(draft: Draft) -> Iterator[Problem]:
             continue
         found = templates.expressions(draft.reader.text(value)[0])
         if any(expression.heads & known for expression in found):
-            message = f"{name} takes no references; args, task, until, for_each and output do"
+            message = (
+                f"{name} takes no references; args, task, message, until, for_each and output do"
+            )
             yield Problem("template_not_allowed", pointer(name), message, expected="fixed text")

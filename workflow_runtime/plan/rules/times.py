@@ -19,6 +19,7 @@ from ..times import (
     parse_instant,
     suggest_duration,
 )
+from .references import REFERENCES_STAND_IN
 
 TOLERANCE = timedelta(seconds=60)
 _MAX_EVENT = 100
@@ -71,7 +72,7 @@ def _event(task: DraftTask, value: Any) -> Iterator[Problem]:
 def _duration(draft: Draft, task: DraftTask, value: Any) -> Iterator[Problem]:
     path = task.path("duration")
     if isinstance(value, str) and "${" in value:
-        message = "duration takes no references; args, task, until, for_each and output do"
+        message = f"duration takes no references; those stand in {REFERENCES_STAND_IN}"
         yield Problem("template_not_allowed", path, message, task.id, expected=_DURATIONS)
         return
     length = parse_duration(value) if isinstance(value, str) else None
