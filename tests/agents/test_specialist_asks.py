@@ -140,7 +140,13 @@ def several(*named: tuple[str, dict[str, Any]]) -> DemoReply:
 
 def _command(decision: Any) -> RunAgent:
     return RunAgent(
-        step="clean", attempt=1, agent="cleaner", task="Remove it.", key="k", decision=decision
+        step="clean",
+        attempt=1,
+        agent="cleaner",
+        task="Remove it.",
+        scope="run",
+        identity=("cleaner", "Remove it."),
+        decision=decision,
     )
 
 

@@ -103,6 +103,8 @@ def serving(data, *, root=ROOT, **environment):
         text=True,
         env=os.environ | environment,
     )
+    assert process.stdout is not None
+    assert process.stderr is not None
     try:
         listing = ""
         for line in process.stdout:

@@ -1,4 +1,4 @@
-"""A host that is killed in every kind of step, again and again, and its runs that end all the same."""
+"""A host that is killed in every kind of step, and its runs that end right all the same."""
 
 import asyncio
 import json
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.served import ROOT, serving
+from tests.e2e.served import ROOT, serving, until
 from workflow_runtime.app import build
 from workflow_runtime.hosts.local.host import client_json
 from workflow_runtime.hosts.local.hub import read_holder
@@ -66,7 +66,10 @@ class Runs:
         self._data = data
 
     def service(self):
-        return self._parts.services(client_json(read_holder(self._data).address))
+        holder = read_holder(self._data)
+        assert holder is not None
+        assert holder.address is not None
+        return self._parts.services(client_json(holder.address))
 
     async def start(self, plan):
         answer = await self.service().start(OWNER, plan, tells=False)
@@ -113,9 +116,7 @@ async def test_a_tool_that_acts_once_is_not_called_again_after_a_kill(app):
     runs = Runs(app, data)
     with serving(data, root=app) as host:
         workflow_id = await runs.start({"tasks": [{"id": "go", "tool": "launch"}]})
-        async with asyncio.timeout(20):
-            while not (app / "book" / "calls.jsonl").exists():
-                await asyncio.sleep(0.01)
+        await asyncio.to_thread(until, (app / "book" / "calls.jsonl").exists)
         host.kill()
     with serving(data, root=app):
         envelope = await runs.ended(workflow_id)

@@ -10,8 +10,8 @@ import pytest
 
 from tests.hosts.toy_app import Hubs, toy_app
 from workflow_runtime.hosts.client import DurableTaskHub
-from workflow_runtime.hosts.local.host import LocalHost, client_json
 from workflow_runtime.hosts.host_json import HostSettings
+from workflow_runtime.hosts.local.host import LocalHost, client_json
 from workflow_runtime.hosts.local.hub import SqliteTaskHub
 
 

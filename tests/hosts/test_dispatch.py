@@ -9,8 +9,8 @@ import pytest
 from tests.hosts.toy_app import Gate, toy_app
 from workflow_runtime.errors import DataDirectoryError, HubUnavailableError
 from workflow_runtime.hosts.functions import Activity
-from workflow_runtime.hosts.local.host import LocalHost, client_json, listen
 from workflow_runtime.hosts.host_json import HostSettings
+from workflow_runtime.hosts.local.host import LocalHost, client_json, listen
 
 SECONDS = 20
 

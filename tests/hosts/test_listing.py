@@ -6,9 +6,9 @@ import pytest
 
 from tests.hosts.toy_app import toy_app
 from workflow_runtime.errors import ConfigurationError
+from workflow_runtime.hosts.host_json import HostSettings, read_host_json
 from workflow_runtime.hosts.local import listing
 from workflow_runtime.hosts.local.functions_app import read_app
-from workflow_runtime.hosts.host_json import HostSettings, read_host_json
 
 
 @pytest.fixture
