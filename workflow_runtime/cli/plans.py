@@ -124,7 +124,9 @@ async def _follow(
 ) -> dict[str, Any]:
     """Print each task as its status changes, until the run has ended."""
     shown: dict[str, str] = {}
+    clock = asyncio.get_running_loop().time
     while True:
+        began = clock()
         envelope: Any = await service.status(owner, workflow_id, max_bytes=sys.maxsize)
         for task in envelope.get("tasks", ()):
             if shown.get(task["id"]) != task["status"] and task["status"] != "pending":
@@ -132,4 +134,5 @@ async def _follow(
             shown[task["id"]] = task["status"]
         if has_ended(envelope["status"]):
             return envelope  # type: ignore[no-any-return]
-        await asyncio.sleep(_LOOK)
+        # A look at a large run takes time from the run itself: at most a tenth of it.
+        await asyncio.sleep(max(_LOOK, 9 * (clock() - began)))
