@@ -15,7 +15,7 @@ from workflow_runtime.agents.maf.demo_client import DemoChatClient
 from workflow_runtime.agents.models import Models, ModelSettings
 from workflow_runtime.agents.tool_calls import Answer
 from workflow_runtime.errors import WorkflowNotFoundError
-from workflow_runtime.execution import Tool
+from workflow_runtime.execution import StepCalls, TaskContext, Tool
 from workflow_runtime.plan.encoding import dumps
 from workflow_runtime.service import Owner, WorkflowService
 
@@ -82,6 +82,12 @@ def calls(name: str, arguments: Any) -> DemoReply:
     """Reply with one call; a text goes out as it is, anything else as JSON."""
     text = arguments if isinstance(arguments, str) else dumps(arguments)
     return DemoReply(calls=(DemoCall(name, text),))
+
+
+def calls_of_step(markers: Any = None) -> StepCalls:
+    """Make the calls of a specialist's attempt; None is enough where no tool acts once."""
+    step = TaskContext(workflow_id="w", task_id="t", attempt=1, idempotency_key="wf-t")
+    return StepCalls(step, markers)
 
 
 async def nobody(tool: Tool, _args: Any) -> Answer:

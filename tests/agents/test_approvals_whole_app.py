@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import textwrap
+from collections import Counter
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import Any
@@ -16,6 +17,7 @@ from tests.fake_openai import FakeOpenAI, Reply, Script, fake_openai
 from tests.hosts.conftest import local_host
 from workflow_runtime.app import owner_keys
 from workflow_runtime.errors import ConflictError
+from workflow_runtime.hosts.activities import Attempts
 from workflow_runtime.service import WorkflowService
 
 HEADERS = {"x-ms-session-id": "one"}
@@ -39,16 +41,29 @@ PLAIN = DESK.replace("workflows: {enabled: true, subagents: [{agent: cleaner}]}"
 TOOL = """
     from pathlib import Path
 
-    from workflow_runtime import tool
+    from workflow_runtime import task_context, tool
 
     CALLS = Path(__file__).with_name("calls.txt")
 
-    @tool(approval="always")
+    def note(call):
+        with CALLS.open("a") as calls:
+            calls.write(f"{call}\\n")
+
+    @tool(approval="always", side_effects="once")
     def delete_customer(id: int) -> dict[str, int]:
         "Delete a customer."
-        with CALLS.open("a") as calls:
-            calls.write(f"{id}\\n")
+        note(id)
         return {"deleted": id}
+
+    @tool(side_effects="once")
+    def send_farewell(id: int) -> None:
+        "Send the last mail."
+        note(f"mail-{id}")
+
+    @tool(side_effects="idempotent")
+    def refund(cents: int) -> None:
+        "Pay back."
+        note(f"{task_context().idempotency_key}/{cents}")
     """
 CALL = Reply(calls=(("delete_customer", '{"id": 1}'),))
 PLAN = {
@@ -229,3 +244,37 @@ async def test_a_rejected_call_of_a_specialist_is_not_made(playing):
     assert envelope["error"]["code"] == "rejected"
     assert scene.calls() == []
     assert len(of_cleaner(server)) == 1
+
+
+@pytest.fixture
+def every_attempt_is_delivered_twice(monkeypatch):
+    """Carry each attempt out and lose its answer, as where a worker dies right after it."""
+    run = Attempts.run
+
+    async def run_twice(self: Attempts, payload: str, service: WorkflowService) -> str:
+        await run(self, payload, service)
+        return await run(self, payload, service)
+
+    monkeypatch.setattr(Attempts, "run", run_twice)
+
+
+@pytest.mark.usefixtures("every_attempt_is_delivered_twice")
+async def test_a_redelivered_specialist_has_one_effect_per_key_and_acts_once(playing):
+    refund = ("refund", '{"cents": 500}')
+    work = Reply(calls=(refund, refund, ("send_farewell", '{"id": 1}')))
+    goes_on = [Reply(calls=(refund,)), Reply(text="Gone.")]
+    cleaner = [work, CALL, work, CALL, *goes_on, *goes_on]
+    desk = [START, Reply(text="Started."), Reply(text="All done.")]
+    async with playing(two_models(desk, cleaner)) as (scene, server):
+        run = (await scene.say())["workflows"][0]["workflow_id"]
+        await scene.answer(run, await scene.waiting(run), approved=True)
+        envelope = await scene.ended(run)
+        await scene.last_words("All done.")
+    assert envelope["output"] == {"clean": "Gone."}
+    assert cleaner == []
+    refunds = Counter(call for call in scene.calls() if call.endswith("/500"))
+    assert list(refunds.values()) == [2, 2, 2]  # three calls, each with its key in both deliveries
+    assert [call for call in scene.calls() if call not in refunds] == ["mail-1", "1"]
+    again = of_cleaner(server)[-2]["messages"]
+    approved = next(m for m in reversed(again) if m["role"] == "tool")
+    assert json.loads(approved["content"])["error"] == "outcome_unknown"

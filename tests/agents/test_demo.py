@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.agents.fakes import NOW, FakeWorkflows
+from tests.agents.fakes import NOW, FakeWorkflows, calls_of_step
 from workflow_runtime.agents import ModelSettings, TurnDone, make_models
 from workflow_runtime.agents.demo.reading import minutes_in, service_in
 from workflow_runtime.agents.demo.specialists import specialist
@@ -213,9 +213,7 @@ async def test_specialists_answer_from_the_data_in_their_task(catalog, models, p
     executor = AgentExecutor(catalog=catalog, models=models, pool=pool)
 
     async def run(agent: str, task: str) -> str:
-        request = AgentRequest(
-            agent=agent, task=task, context=None, workflow_id="w", task_id="t", attempt=1
-        )
+        request = AgentRequest(agent=agent, task=task, context=None, calls=calls_of_step())
         answer = await executor.run(request)
         assert isinstance(answer, AgentAnswer)
         return answer.text

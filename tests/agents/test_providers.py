@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from azure.core.exceptions import ClientAuthenticationError
 
-from tests.agents.fakes import OWNER, write_app
+from tests.agents.fakes import OWNER, calls_of_step, write_app
 from tests.fake_openai import Reply, fake_openai
 from workflow_runtime.agents.events import TextDelta, ToolEnded, TurnDone, TurnFailed
 from workflow_runtime.agents.models import Models, ModelSettings, make_models
@@ -179,9 +179,7 @@ REQUEST = AgentRequest(
     agent="writer",
     task="Write it.",
     context="5xx since 14:10",
-    workflow_id="w",
-    task_id="t",
-    attempt=1,
+    calls=calls_of_step(),
 )
 
 

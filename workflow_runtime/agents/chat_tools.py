@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
 
-from ..execution import InvalidArgumentsError, Tool, ToolPool, call_tool
+from ..execution import InvalidArgumentsError, StepCalls, Tool, ToolPool, call_tool
 from ..plan.encoding import canonical, dumps
 from ..plan.types import Json, JsonSchema
 from .tool_calls import Answer, ModelTool, answer, decoded, refusal
@@ -30,19 +30,22 @@ type Ask = Callable[[Tool, Json], Awaitable[Answer]]
 """What is done in place of a call; the arguments are checked, and nothing is raised."""
 
 
-def chat_tools(tools: Iterable[Tool], pool: ToolPool, *, ask: Ask) -> tuple[ModelTool, ...]:
+def chat_tools(
+    tools: Iterable[Tool], pool: ToolPool, *, ask: Ask, calls: StepCalls | None = None
+) -> tuple[ModelTool, ...]:
     """Return the tools as a model sees them; sync ones run in *pool*.
 
-    *ask* is called in the place of each tool with approval.
+    *ask* is called in the place of each tool with approval; *calls* are those of a specialist's
+    step.
     """
     return tuple(
-        _asked(tool, ask) if tool.policy.approval else _called(tool, pool) for tool in tools
+        _asked(tool, ask) if tool.policy.approval else _called(tool, pool, calls) for tool in tools
     )
 
 
-def _called(tool: Tool, pool: ToolPool) -> ModelTool:
+def _called(tool: Tool, pool: ToolPool, calls: StepCalls | None) -> ModelTool:
     async def call(arguments: Any) -> Answer:
-        return await answered(tool, decoded(arguments), pool)
+        return await answered(tool, decoded(arguments), pool, calls)
 
     return _shown_as(tool, tool.description, call)
 
@@ -60,9 +63,9 @@ def _asked(tool: Tool, ask: Ask) -> ModelTool:
     return _shown_as(tool, f"{tool.description}\n\n{ASKED_BY_ITSELF}".strip(), call)
 
 
-async def answered(tool: Tool, arguments: Json, pool: ToolPool) -> Answer:
+async def answered(tool: Tool, arguments: Json, pool: ToolPool, calls: StepCalls | None) -> Answer:
     """Call the tool and return what the model is told of it; raises nothing but CancelledError."""
-    outcome = await call_tool(tool, arguments, pool=pool)
+    outcome = await call_tool(tool, arguments, pool=pool, calls=calls)
     failure = outcome.get("failure")
     if failure is not None:
         return answer(

@@ -12,7 +12,14 @@ from __future__ import annotations
 import asyncio
 
 from ..errors import ModelError
-from ..execution import AgentAnswer, AgentAsk, AgentMissingError, AgentRequest, ToolPool
+from ..execution import (
+    AgentAnswer,
+    AgentAsk,
+    AgentMissingError,
+    AgentRequest,
+    StepCalls,
+    ToolPool,
+)
 from ..plan.types import Json
 from ..skills import Catalog, Skill
 from .asking import Question
@@ -59,13 +66,15 @@ class AgentExecutor:
             request_timeout=self._models.request_timeout,
             instructions=skill.instructions,
             entries=entries,
-            tools=chat_tools(tools, self._pool, ask=question),
+            tools=chat_tools(tools, self._pool, ask=question, calls=request.calls),
             options=self._models.options_for(skill),
             paused=question.is_asked,
         )
         ended = await loop.run(exchange)
         if question.tool is not None:
-            transcript = Transcript.paused([*entries, *ended.added], question.marker)
+            transcript = Transcript.paused(
+                [*entries, *ended.added], question.marker, request.calls.made()
+            )
             return AgentAsk(
                 tool=question.tool,
                 args=question.args,
@@ -92,9 +101,10 @@ class AgentExecutor:
                 task = prompt("sub_agent", task=task, context=request.context)
             return (Entry(role="user", text=task),)
         transcript = Transcript.from_json(decision.get("transcript"))
-        return transcript.answered((await self._decided(skill, decision)).text)
+        request.calls.go_on(transcript.made)
+        return transcript.answered((await self._decided(skill, decision, request.calls)).text)
 
-    async def _decided(self, skill: Skill, decision: dict[str, Json]) -> Answer:
+    async def _decided(self, skill: Skill, decision: dict[str, Json], calls: StepCalls) -> Answer:
         """Do what was decided: call the tool that was shown, with what was shown, or do not."""
         name = str(decision.get("tool"))
         if decision.get("approved") is not True:
@@ -104,4 +114,4 @@ class AgentExecutor:
         tool = self._catalog.chat_tools_of(skill.slug).get(name)
         if tool is None:
             return refusal("tool_missing", f"Not called: there is no tool {name!r} any more.")
-        return await answered(tool, decision.get("args"), self._pool)
+        return await answered(tool, decision.get("args"), self._pool, calls)

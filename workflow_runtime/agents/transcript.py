@@ -7,7 +7,7 @@ the instructions, which are read anew, and nothing of models and their keys.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -22,17 +22,22 @@ MAX_BYTES = 256 * 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transcript:
-    """A conversation whose last entry holds a call without an answer, the one at ``pending``."""
+    """A conversation whose last entry holds a call without an answer, the one at ``pending``.
+
+    ``made`` says which calls were made, see :class:`~workflow_runtime.execution.StepCalls`.
+    """
 
     entries: tuple[Entry, ...]
     pending: int
+    made: Mapping[str, int]
 
     @classmethod
-    def paused(cls, entries: Sequence[Entry], marker: str) -> Self:
+    def paused(cls, entries: Sequence[Entry], marker: str, made: Mapping[str, int]) -> Self:
         """Make one of a conversation in which the call that was answered by *marker* is open."""
         *earlier, last = entries
         pending = next(n for n, call in enumerate(last.calls) if call.result == marker)
-        return cls(entries=(*earlier, _answered(last, pending, "")), pending=pending)
+        entries = (*earlier, _answered(last, pending, ""))
+        return cls(entries=entries, pending=pending, made=made)
 
     def answered(self, text: str) -> tuple[Entry, ...]:
         """Return the conversation with the answer to the open call."""
@@ -51,6 +56,7 @@ class Transcript:
                 for entry in self.entries
             ],
             "pending": self.pending,
+            "made": dict(self.made),
         }
         size = len(dumps(value).encode())
         if size > MAX_BYTES:
@@ -76,11 +82,12 @@ class Transcript:
         if not isinstance(value, dict) or not isinstance(value["entries"], list):
             raise TypeError
         entries = tuple(_entry(each) for each in value["entries"])
-        pending = value["pending"]
-        if not isinstance(pending, int):
+        pending, made = value["pending"], value["made"]
+        if not isinstance(pending, int) or not isinstance(made, dict):
             raise TypeError
         entries[-1].calls[pending]
-        return cls(entries=entries, pending=pending)
+        times = {call: n for call, n in made.items() if isinstance(n, int)}
+        return cls(entries=entries, pending=pending, made=times)
 
 
 def _entry(value: Json) -> Entry:

@@ -2,6 +2,7 @@
 
 from .arguments import InvalidArgumentsError
 from .attempts import call_tool, carry_out
+from .calls import StepCalls
 from .context import TaskContext, task_context
 from .failures import AgentMissingError
 from .markers import FileMarkers, Markers
@@ -24,6 +25,7 @@ __all__ = [
     "Markers",
     "ResultNotJsonError",
     "Signal",
+    "StepCalls",
     "SubAgents",
     "TaskContext",
     "Tool",

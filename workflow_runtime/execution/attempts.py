@@ -19,8 +19,9 @@ from typing import Any, cast
 from ..logs import bound
 from ..plan.encoding import dumps
 from ..plan.types import Json
+from .calls import StepCalls, mark_for
 from .context import TaskContext, entered
-from .failures import AlreadyBegunError, Place, ToolMissingError, failure_of, log_late_end
+from .failures import Place, ToolMissingError, failure_of, log_late_end
 from .markers import Markers
 from .pool import ToolPool
 from .requests import AgentAnswer, AgentRequest, AttemptRequest, SubAgents
@@ -51,35 +52,42 @@ async def carry_out(
     place = _place(request, tool)
     with signals.attempt(request.workflow_id) as signal, _logged(place):
         watch = _watch(request.timeout, signal, place)
+        step = _step(request, signal)
         if request.kind == "sub_agent":
-            return await _outcome(lambda: _run_agent(request, agents, watch), place, signal)
+            calls = StepCalls(step, markers)
+            return await _outcome(lambda: _run_agent(request, calls, agents, watch), place, signal)
 
         async def run_step() -> Outcome:
             if tool is None:
                 raise ToolMissingError
-            with entered(_step(request, signal)) as step:
+            with entered(step):
                 call = _Call(tool=tool, payload=request.payload, pool=pool, watch=watch)
-                mark = partial(_mark, markers, step.idempotency_key) if place.once else None
-                return {"value": await call.run(before=mark)}
+                return {"value": await call.run(before=mark_for(tool, step, markers))}
 
         return await _outcome(run_step, place, signal)
 
 
-async def call_tool(tool: Tool, arguments: Json, *, pool: ToolPool) -> Outcome:
+async def call_tool(
+    tool: Tool, arguments: Json, *, pool: ToolPool, calls: StepCalls | None = None
+) -> Outcome:
     """Call a tool for an agent: checked, bounded in time, converted and made safe as for a plan.
 
-    ``task_context()`` has no answer inside it.
+    *calls* are those of the step that the agent works for; ``task_context()`` has no answer where
+    there is none, and nothing marks a call of a tool that acts once.
     """
-    place = Place(kind="tool", target=tool.name)
-    signal = Signal()
+    place = _place_of_call(tool, None if calls is None else calls.step)
+    signal = Signal() if calls is None else calls.signal()
 
     async def run_tool() -> Outcome:
         timeout = tool.policy.timeout
         seconds = None if timeout is None else timeout.total_seconds()
         watch = _watch(seconds, signal, place)
-        with entered(None):
-            call = _Call(tool=tool, payload=arguments, pool=pool, watch=watch)
-            return {"value": await call.run()}
+        call = _Call(tool=tool, payload=arguments, pool=pool, watch=watch)
+        if calls is None:
+            with entered(None):
+                return {"value": await call.run()}
+        with calls.making(tool, arguments, signal) as step, entered(step):
+            return {"value": await call.run(before=mark_for(tool, step, calls.markers))}
 
     with _logged(place):
         return await _outcome(run_tool, place, signal)
@@ -92,8 +100,25 @@ def _place(request: AttemptRequest, tool: Tool | None) -> Place:
         workflow_id=request.workflow_id,
         task_id=request.task_id,
         attempt=request.attempt,
-        once=tool is not None and tool.policy.side_effects == "once",
+        once=_acts_once(tool),
     )
+
+
+def _place_of_call(tool: Tool, step: TaskContext | None) -> Place:
+    if step is None:
+        return Place(kind="tool", target=tool.name)
+    return Place(
+        kind="tool",
+        target=tool.name,
+        workflow_id=step.workflow_id,
+        task_id=step.task_id,
+        attempt=step.attempt,
+        once=_acts_once(tool),
+    )
+
+
+def _acts_once(tool: Tool | None) -> bool:
+    return tool is not None and tool.policy.side_effects == "once"
 
 
 def _step(request: AttemptRequest, signal: Signal) -> TaskContext:
@@ -117,11 +142,6 @@ def _logged(place: Place) -> AbstractContextManager[None]:
         attempt=place.attempt,
         correlation_id=place.correlation_id,
     )
-
-
-def _mark(markers: Markers, key: str) -> None:
-    if not markers.create(key):
-        raise AlreadyBegunError
 
 
 async def _outcome(run: Callable[[], Awaitable[Outcome]], place: Place, signal: Signal) -> Outcome:
@@ -179,15 +199,15 @@ class _Converted:
     value: Json
 
 
-async def _run_agent(request: AttemptRequest, agents: SubAgents, watch: Watch) -> Outcome:
+async def _run_agent(
+    request: AttemptRequest, calls: StepCalls, agents: SubAgents, watch: Watch
+) -> Outcome:
     payload = request.payload
     asked = AgentRequest(
         agent=request.target,
         task=payload if isinstance(payload, str) else dumps(payload),
         context=request.context,
-        workflow_id=request.workflow_id,
-        task_id=request.task_id,
-        attempt=request.attempt,
+        calls=calls,
         decision=request.decision,
     )
     answer = await watch.on_loop(lambda: agents.run(asked))

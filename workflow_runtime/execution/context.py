@@ -18,7 +18,8 @@ class TaskContext:
 
     ``idempotency_key`` is for other systems, so that they do the same thing only once: equal over
     all deliveries and attempts of one step and over re-runs that leave it unchanged, different from
-    any other step's.
+    any other step's. In a tool that a sub-agent called it is that of the call, see
+    :class:`~workflow_runtime.execution.calls.StepCalls`; all else is the sub-agent's step.
     """
 
     workflow_id: str
@@ -35,14 +36,13 @@ class TaskContext:
 def task_context() -> TaskContext:
     """Return the step the calling tool works for.
 
-    Raises RuntimeError where there is none: outside a tool, or in a tool that a chat turn or a
-    sub-agent called.
+    Raises RuntimeError where there is none: outside a tool, or in a tool that a chat turn called.
     """
     current = _CURRENT.get()
     if current is None:
         message = (
-            "task_context() has an answer only inside a tool that a workflow's task called;"
-            " a chat turn or a sub-agent calls tools without one"
+            "task_context() has an answer only inside a tool that a workflow's task or its"
+            " sub-agent called; a chat turn calls tools without one"
         )
         raise RuntimeError(message)
     return current

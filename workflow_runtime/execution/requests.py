@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal, Protocol, Self
 
 from ..plan.types import Json
+from .calls import StepCalls
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,16 +43,15 @@ class AttemptRequest:
 class AgentRequest:
     """What a sub-agent is asked: one task, the run's context, nothing else.
 
-    ``decision`` is None unless a person has answered what it asked before: ``{"transcript",
-    "tool", "args", "approved", "by", "comment"}``.
+    ``calls`` are the attempt's: whatever tool it calls is called with them, and ``calls.step`` is
+    the step that it works for. ``decision`` is None unless a person has answered what it asked
+    before: ``{"transcript", "tool", "args", "approved", "by", "comment"}``.
     """
 
     agent: str
     task: str
     context: str | None
-    workflow_id: str
-    task_id: str
-    attempt: int
+    calls: StepCalls
     decision: Json = None
 
 

@@ -200,7 +200,9 @@ async def test_a_sub_agent_gets_its_task_and_the_context(world):
     }
     (request,) = agents.requests
     assert (request.agent, request.task, request.context) == ("writer", "Write it.", "5xx")
-    assert (request.workflow_id, request.task_id, request.attempt) == ("wf", "a", 1)
+    step = request.calls.step
+    assert (step.workflow_id, step.task_id, step.attempt) == ("wf", "a", 1)
+    assert step.idempotency_key == "wf-a"
 
 
 async def test_a_sub_agents_task_that_is_a_value_is_sent_as_json(world):
@@ -224,7 +226,7 @@ async def test_a_sub_agents_trouble_has_its_code(world, error, code, kind):
     assert (outcome["failure"]["code"], outcome["failure"]["kind"]) == (code, kind)
 
 
-async def test_a_tool_called_by_an_agent_has_no_task(world):
+async def test_a_tool_called_in_a_turn_has_no_task(world):
     def call(args):
         task_context()
 
