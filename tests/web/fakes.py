@@ -13,7 +13,7 @@ from starlette.applications import Starlette
 from starlette.routing import Route as StarletteRoute
 
 from workflow_runtime.agents.events import TextDelta, TurnDone
-from workflow_runtime.errors import WorkflowNotFoundError
+from workflow_runtime.errors import ConflictError, WorkflowNotFoundError
 from workflow_runtime.skills import Catalog, Endpoints, Skill
 from workflow_runtime.web import routes
 
@@ -115,6 +115,30 @@ class FakeWorkflows:
         self.calls.append(("cancel", workflow_id, reason))
         self._find(owner, workflow_id)["status"] = "Canceling"
         return {"workflow_id": workflow_id, "status": "Canceling"}
+
+    async def approve(self, owner, workflow_id, task, **answer):
+        self.calls.append(("approve", workflow_id, task, *answer.values()))
+        run = self._find(owner, workflow_id)
+        asked = [one for one in run.get("waiting_for", ()) if one["task"] == task]
+        if not asked or asked[0]["digest"] != answer["digest"]:
+            message = "what the task asks has changed"
+            raise ConflictError(message)
+        run["waiting_for"] = []
+        return {"workflow_id": workflow_id, "task": task, "approved": answer["approved"]}
+
+    async def send_event(self, owner, workflow_id, name, payload=None, *, event_id=None):
+        self.calls.append(("event", workflow_id, name, payload, event_id))
+        self._find(owner, workflow_id)
+        return {"workflow_id": workflow_id, "event": name, "id": event_id or "new"}
+
+    async def rerun(self, owner, workflow_id, plan=None):
+        self.calls.append(("rerun", workflow_id, plan))
+        self._find(owner, workflow_id)
+        if plan is not None and "tasks" not in plan:
+            return {"error": "invalid_plan", "problems": [{"code": "missing_field"}]}
+        again = {"workflow_id": f"{workflow_id}-again", "status": "Pending"}
+        self.put(owner, {**again, "name": "Again"})
+        return {**again, "rerun_of": workflow_id}
 
     async def terminate(self, owner, workflow_id, reason=""):
         self.calls.append(("terminate", workflow_id, reason))

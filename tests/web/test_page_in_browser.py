@@ -194,7 +194,7 @@ async def test_a_run_is_canceled_only_after_a_confirmation():
         await cancel.click()
         await dialog.get_by_role("button", name="Cancel workflow").click()
         await expect(page.locator(".card .pill")).to_have_text("Canceling")
-        await expect(page.locator(".card .card-bottom button")).to_be_hidden()
+        await expect(page.locator(".card .card-bottom button:visible")).to_have_count(0)
         assert [call for call in workflows.calls if call[0] == "cancel"] == [
             ("cancel", "o1-w1", "")
         ]
@@ -456,3 +456,75 @@ async def test_nothing_is_wider_than_a_phone(width):
         await ask(page, "u" * 200)
         await expect(page.locator(".message.assistant pre")).to_be_visible()
         assert await page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+async def asking(asked):
+    """Start a run that asks a person."""
+    question = {
+        "task": "drop",
+        "kind": "approval",
+        "message": "Drop <b>table</b>?",
+        "tool": "drop_table",
+        "args": {"name": "users"},
+        "digest": "d1",
+    }
+    tasks = [
+        {"id": "drop", "status": "waiting"},
+        {"id": "report", "status": "pending", "after": ["drop"]},
+    ]
+    envelope = run(waiting_for=[question], tasks=tasks)
+    asked.workflows.put(asked.owner, envelope)
+    yield WorkflowChanged(envelope=envelope)
+    yield TurnDone(response="Asked.")
+
+
+async def test_a_person_approves_what_was_shown_and_the_run_goes_on():
+    workflows = FakeWorkflows()
+    async with opened(app([skill()], chat=FakeChat(asking), workflows=workflows)) as page:
+        await ask(page)
+        question = page.get_by_label("Question of task drop", exact=True)
+        await expect(question).to_contain_text("Drop <b>table</b>?")
+        await expect(question).to_contain_text('"name": "users"')
+        await question.get_by_label("Comment on drop").fill("fine")
+        await question.get_by_role("button", name="Approve").click()
+        await expect(question).to_have_count(0)
+        answers = [call for call in workflows.calls if call[0] == "approve"]
+        assert answers == [("approve", "o1-w1", "drop", True, "d1", "function-key", "fine")]
+
+
+async def test_an_answer_to_what_has_changed_is_not_taken_and_says_so():
+    workflows = FakeWorkflows()
+    async with opened(app([skill()], chat=FakeChat(asking), workflows=workflows)) as page:
+        await ask(page)
+        question = page.get_by_label("Question of task drop", exact=True)
+        await expect(question).to_be_visible()
+        ((envelope,),) = [list(runs.values()) for runs in workflows.runs.values()]
+        shown = envelope["waiting_for"][0]
+        envelope["waiting_for"] = [{**shown, "digest": "d2", "args": {"name": "orders"}}]
+        await question.get_by_role("button", name="Approve").click()
+        await expect(question).to_have_count(1)
+        await expect(question).to_contain_text('"name": "orders"')
+
+
+async def test_the_graph_shows_who_waits_for_whom():
+    async with opened(app([skill()], chat=FakeChat(asking))) as page:
+        await ask(page)
+        await page.get_by_text("Graph", exact=True).click()
+        graph = page.get_by_role("img", name="Graph of 2 tasks")
+        await expect(graph.locator(".plan-task")).to_have_count(2)
+        await expect(graph.locator(".plan-edge")).to_have_count(1)
+
+
+async def test_a_run_that_failed_can_be_run_again():
+    async def failing(asked):
+        envelope = ended(run(), "Failed", error={"code": "failed", "message": "no"})
+        asked.workflows.put(asked.owner, envelope)
+        yield WorkflowChanged(envelope=envelope)
+        yield TurnDone(response="It failed.")
+
+    workflows = FakeWorkflows()
+    async with opened(app([skill()], chat=FakeChat(failing), workflows=workflows)) as page:
+        await ask(page)
+        await page.get_by_role("button", name="Run again").click()
+        await expect(page.get_by_role("article", name="Workflow Again: Pending")).to_be_visible()
+        assert ("rerun", "o1-w1", None) in workflows.calls

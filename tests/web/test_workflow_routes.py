@@ -130,6 +130,9 @@ async def test_a_skill_gets_exactly_the_routes_of_its_endpoints():
         ("GET", "skills/a/workflows/{id}"),
         ("POST", "skills/a/workflows/{id}/cancel"),
         ("POST", "skills/a/workflows/{id}/terminate"),
+        ("POST", "skills/a/workflows/{id}/rerun"),
+        ("POST", "skills/a/workflows/{id}/approvals/{task}"),
+        ("POST", "skills/a/workflows/{id}/events/{name}"),
     }
     page = {("GET", "skills/a"), ("GET", "skills/a/assets/{file}")}
     health = {("GET", "healthz")}

@@ -19,9 +19,18 @@ from ..errors import InvalidRequestError
 from ..plan.types import Json
 from ..service import Owner, WorkflowService
 from ..skills import Skill
-from .bodies import ChatBody, read_chat_body, read_choice, read_integer, read_reason
+from .bodies import (
+    ChatBody,
+    read_approval,
+    read_chat_body,
+    read_choice,
+    read_event,
+    read_integer,
+    read_plan_body,
+    read_reason,
+)
 from .encoding import json_response
-from .principals import principal_of
+from .principals import name_of, principal_of
 from .problems import Problem, problem_of
 from .sessions import (
     chosen_session,
@@ -132,6 +141,45 @@ class SkillApi:
         reason = await read_reason(request)
         stopped: Json = await workflows.terminate(owner, request.path_params["id"], reason)
         return json_response(stopped, headers=session_headers(owner.session))
+
+    async def post_approval(self, request: Request, workflows: WorkflowService) -> Response:
+        """Answer what a task asks; 409 when that is not what was shown."""
+        owner = self._owner(request)
+        body = await read_approval(request)
+        answer: Json = await workflows.approve(
+            owner,
+            request.path_params["id"],
+            request.path_params["task"],
+            approved=body.approved,
+            digest=body.digest,
+            by=name_of(request, owner.principal),
+            comment=body.comment,
+        )
+        return json_response(answer, headers=session_headers(owner.session))
+
+    async def post_event(self, request: Request, workflows: WorkflowService) -> Response:
+        """Tell a run of an event."""
+        owner = self._owner(request)
+        payload, event_id = await read_event(request)
+        sent: Json = await workflows.send_event(
+            owner,
+            request.path_params["id"],
+            request.path_params["name"],
+            payload,
+            event_id=event_id,
+        )
+        return json_response(sent, headers=session_headers(owner.session))
+
+    async def post_rerun(self, request: Request, workflows: WorkflowService) -> Response:
+        """Run an ended one again, with the results that still hold; 400 with all problems."""
+        owner = self._owner(request)
+        plan = await read_plan_body(request)
+        started = await workflows.rerun(owner, request.path_params["id"], plan)
+        return json_response(
+            started,
+            status=400 if "problems" in started else 200,
+            headers=session_headers(owner.session),
+        )
 
     async def _begin(
         self, request: Request, workflows: WorkflowService, *, listened: bool

@@ -14,6 +14,7 @@ from typing import Any
 from starlette.requests import Request
 
 from ..plan.encoding import loads, scrub
+from ..plan.types import Json
 from .problems import Problem, RefusedRequestError, bad_request
 from .sessions import check_session_id
 
@@ -56,14 +57,54 @@ async def read_reason(request: Request) -> str:
     """Return the reason in the body, empty without a body or without a reason."""
     fix = 'Send {"reason": "why"}, or no body.'
     body = await _read_object(request, fix=fix, may_be_absent=True)
-    reason = _text(body, "reason", fix=fix) or ""
-    if len(reason) > MAX_REASON_CHARACTERS:
+    return _short(_text(body, "reason", fix=fix) or "", "reason")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalBody:
+    """A person's answer; ``digest`` is that of what the person was shown."""
+
+    approved: bool
+    digest: str
+    comment: str
+
+
+async def read_approval(request: Request) -> ApprovalBody:
+    """Return the answer in the body."""
+    fix = 'Send {"approved": true, "digest": "the digest that the status shows"}.'
+    body = await _read_object(request, fix=fix)
+    approved = body.get("approved")
+    if not isinstance(approved, bool):
+        raise bad_request("approved must be true or false.", where="body.approved", fix=fix)
+    digest = _text(body, "digest", fix=fix)
+    if not digest:
+        raise bad_request("The digest is missing.", where="body.digest", fix=fix)
+    comment = _text(body, "comment", fix=fix) or ""
+    return ApprovalBody(approved=approved, digest=digest, comment=_short(comment, "comment"))
+
+
+async def read_event(request: Request) -> tuple[Json, str | None]:
+    """Return the payload and the id of the event in the body; both may be absent."""
+    fix = 'Send {"payload": any JSON, "id": "a text that is new for a new event"}, or no body.'
+    body = await _read_object(request, fix=fix, may_be_absent=True)
+    event_id = _text(body, "id", fix=fix)
+    return body.get("payload"), None if event_id is None else _short(event_id, "id")
+
+
+async def read_plan_body(request: Request) -> Any:
+    """Return the edited plan in the body, or None where the plan is to be the same."""
+    fix = 'Send {"plan": {"tasks": […]}}, or no body for the same plan.'
+    return (await _read_object(request, fix=fix, may_be_absent=True)).get("plan")
+
+
+def _short(text: str, name: str) -> str:
+    if len(text) > MAX_REASON_CHARACTERS:
         raise bad_request(
-            f"The reason has {len(reason)} characters.",
-            where="body.reason",
+            f"The {name} has {len(text)} characters.",
+            where=f"body.{name}",
             fix=f"Use at most {MAX_REASON_CHARACTERS}.",
         )
-    return reason
+    return text
 
 
 def read_integer(request: Request, name: str, *, default: int, low: int, high: int) -> int:

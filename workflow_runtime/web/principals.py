@@ -17,6 +17,7 @@ from ..skills import AuthLevel
 from .problems import Problem, RefusedRequestError
 
 PRINCIPAL_HEADER = "x-ms-client-principal-id"
+NAME_HEADER = "x-ms-client-principal-name"
 PROVIDER_HEADER = "x-ms-client-principal-idp"
 ONE_TRUST_DOMAIN = "function-key"
 _ENTRA = "aad"
@@ -41,6 +42,13 @@ def principal_of(request: Request, auth: AuthLevel, *, easy_auth: bool) -> str:
             "This skill is for signed-in users.", "Sign in with Microsoft Entra (/.auth/login/aad)."
         )
     return f"entra:{ids[0].strip()}"
+
+
+def name_of(request: Request, principal: str) -> str:
+    """Return what is recorded of who decided: the signed-in person's name where there is one."""
+    if principal == ONE_TRUST_DOMAIN:
+        return principal
+    return request.headers.get(NAME_HEADER, "").strip()[:200] or principal
 
 
 def _sign_in(detail: str, fix: str) -> RefusedRequestError:

@@ -18,6 +18,7 @@ from http import HTTPStatus
 from starlette.responses import Response
 
 from ..errors import (
+    ConflictError,
     DataDirectoryError,
     HubUnavailableError,
     InvalidRequestError,
@@ -37,6 +38,7 @@ _CREDENTIAL_STATUSES = frozenset({401, 403})
 _KNOWN: tuple[tuple[type[WorkflowRuntimeError], int, str, int | None], ...] = (
     (InvalidRequestError, 400, "invalid_request", None),
     (WorkflowNotFoundError, 404, "workflow_not_found", None),
+    (ConflictError, 409, "conflict", None),
     (TooManyActiveError, 429, "too_many_active", 30),
     (HubUnavailableError, 503, "hub_unavailable", 5),
     (DataDirectoryError, 503, "data_directory_unusable", None),

@@ -83,6 +83,9 @@ def _api_routes(api: SkillApi) -> Iterator[Route]:
         ("status", "GET", "workflows/{id}", api.get_workflow),
         ("cancel", "POST", "workflows/{id}/cancel", api.post_cancel),
         ("terminate", "POST", "workflows/{id}/terminate", api.post_terminate),
+        ("rerun", "POST", "workflows/{id}/rerun", api.post_rerun),
+        ("approval", "POST", "workflows/{id}/approvals/{task}", api.post_approval),
+        ("event", "POST", "workflows/{id}/events/{name}", api.post_event),
     )
     for name, method, path, handler in table:
         yield Route(

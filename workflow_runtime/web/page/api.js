@@ -25,6 +25,11 @@ export class Api {
   workflow(id) { return this.json("GET", `workflows/${encodeURIComponent(id)}`); }
   cancel(id) { return this.json("POST", `workflows/${encodeURIComponent(id)}/cancel`, {}); }
 
+  rerun(id) { return this.json("POST", `workflows/${encodeURIComponent(id)}/rerun`, {}); }
+  decide(id, task, answer) {
+    return this.json("POST", `workflows/${encodeURIComponent(id)}/approvals/${encodeURIComponent(task)}`, answer);
+  }
+
   async json(method, path, body) {
     const answer = await this.send(method, path, body);
     return answer.json();

@@ -1,6 +1,8 @@
 // A card shows one run from its status envelope. It knows no HTTP: who holds it feeds it envelopes.
 
 import { element } from "./dom.js";
+import { drawGraph } from "./graph.js";
+import { QuestionForms } from "./questions.js";
 import { resultOf } from "./results.js";
 
 const ENDED = new Set(["Completed", "CompletedWithErrors", "Failed", "Canceled", "Terminated"]);
@@ -8,11 +10,11 @@ const LABELS = { CompletedWithErrors: "Completed with errors", Canceling: "Cance
 const MAX_ROWS = 100;
 const TASK_LABELS = {
   pending: "Pending", running: "Running", waiting: "Waiting", completed: "Done", failed: "Failed",
-  skipped: "Skipped", not_run: "Not run", outcome_unknown: "Outcome unknown",
+  skipped: "Skipped", not_run: "Not run", canceled: "Canceled", outcome_unknown: "Outcome unknown",
 };
 const COUNTS = [
   ["running", "running"], ["failed", "failed"], ["skipped", "skipped"],
-  ["outcome_unknown", "with unknown outcome"],
+  ["canceled", "canceled"], ["outcome_unknown", "with unknown outcome"],
 ];
 
 export function hasEnded(envelope) {
@@ -35,7 +37,8 @@ export function statusLabel(status) {
 }
 
 export class RunCard {
-  // `actions` has `cancel(envelope)` and `report(html, title)`.
+  // `actions` has `cancel(envelope)`, `rerun(envelope)`, `decide(envelope, question, answer)` and
+  // `report(html, title)`.
   constructor(envelope, actions) {
     this.actions = actions;
     this.envelope = {};
@@ -54,6 +57,8 @@ export class RunCard {
     this.bar = element("div", { className: "bar", role: "progressbar", "aria-valuemin": "0" },
       this.barDone, this.barFailed);
     this.notes = element("div", { className: "notes" });
+    this.questions = new QuestionForms((question, answer) => this.actions.decide(this.envelope, question, answer));
+    this.graph = element("details", { className: "graph", hidden: true }, element("summary", {}, "Graph"), element("div", { className: "scroll" }));
     this.taskList = element("ul", { className: "task-list" });
     this.tasks = element("details", { className: "tasks", open: true },
       element("summary", {}, "Tasks"), this.taskList);
@@ -61,11 +66,13 @@ export class RunCard {
     this.id = element("code", { className: "run-id", title: "Workflow id" });
     this.cancelButton = element("button", { type: "button", className: "quiet danger-text" }, "Cancel workflow");
     this.cancelButton.addEventListener("click", () => this.actions.cancel(this.envelope));
+    this.rerunButton = element("button", { type: "button", className: "quiet", hidden: true }, "Run again");
+    this.rerunButton.addEventListener("click", () => this.actions.rerun(this.envelope));
     this.trouble = element("p", { className: "trouble", hidden: true });
     this.element = element("article", { className: "card" },
       element("div", { className: "card-top" }, this.title, this.pill),
-      this.facts, this.bar, this.notes, this.tasks, this.result, this.trouble,
-      element("div", { className: "card-bottom" }, this.id, this.cancelButton));
+      this.facts, this.bar, this.questions.element, this.notes, this.tasks, this.graph, this.result, this.trouble,
+      element("div", { className: "card-bottom" }, this.id, this.rerunButton, this.cancelButton));
   }
 
   // Lists bring envelopes without tasks and outputs: what is known already stays.
@@ -81,9 +88,11 @@ export class RunCard {
     this.id.textContent = id;
     if (endedNow) this.tasks.open = false;
     this.cancelButton.hidden = hasEnded(this.envelope) || status === "Canceling";
+    this.rerunButton.hidden = !hasEnded(this.envelope) || status === "Completed";
     this.showProgress();
     this.showNotes();
     this.showTasks();
+    this.showGraph();
     this.showResult();
     this.setTrouble("");
   }
@@ -120,8 +129,14 @@ export class RunCard {
   }
 
   showNotes() {
-    const { waiting_for: waiting, error, status } = this.envelope;
-    const made = hasEnded(this.envelope) ? [] : (waiting ?? []).map(waitingNote);
+    const { waiting_for: waiting, error, status, hint, no_progress_for: quiet } = this.envelope;
+    const waits = hasEnded(this.envelope) ? [] : waiting ?? [];
+    this.questions.show(waits.filter((wait) => wait.digest));
+    const made = waits.filter((wait) => !wait.digest).map(waitingNote);
+    if (hint && !hasEnded(this.envelope)) made.push(element("p", { className: "note waiting" }, hint));
+    if (quiet && !waits.length && !hasEnded(this.envelope)) {
+      made.push(element("p", { className: "note waiting" }, `Nothing has happened for ${readable(quiet)}.`));
+    }
     if (error) made.push(errorNote(error, status));
     this.notes.replaceChildren(...made);
   }
@@ -143,6 +158,13 @@ export class RunCard {
     if (items.length !== shown.length || items.some((item, index) => item !== shown[index])) {
       this.taskList.replaceChildren(...items);
     }
+  }
+
+  showGraph() {
+    const { tasks = [], tasks_omitted: omitted = 0 } = this.envelope;
+    const drawn = omitted ? null : drawGraph(tasks);
+    this.graph.hidden = !drawn;
+    if (drawn) this.graph.lastChild.replaceChildren(drawn);
   }
 
   showResult() {
@@ -168,14 +190,20 @@ function updateRow(row, task) {
   row.task = task;
   row.item.dataset.status = task.status;
   row.state.textContent = TASK_LABELS[task.status] ?? task.status;
-  row.attempts.textContent = task.attempts > 1 ? `attempt ${task.attempts}` : "";
+  const attempts = task.attempts > 1 ? `attempt ${task.attempts}` : "";
+  row.attempts.textContent = task.reused ? "reused" : attempts;
   row.time.textContent = duration(task);
   row.note.textContent = task.error?.message ?? task.reason?.replaceAll("_", " ") ?? "";
   row.note.hidden = !row.note.textContent;
 }
 
-function waitingNote({ task, kind, message, until }) {
-  const forWhat = kind && kind !== "timer" ? ` for ${kind}` : "";
+function readable(duration) {
+  return duration.replace(/^P/, "").replace("T", " ").replace("D", " d").replace("H", " h ").replace("M", " min ").replace("S", " s").trim();
+}
+
+function waitingNote({ task, kind, message, until, event }) {
+  const what = event ? `event ${event}` : kind;
+  const forWhat = kind && kind !== "timer" ? ` for ${what}` : "";
   return element("p", { className: "note waiting" },
     element("strong", {}, `Waiting${forWhat}${until ? ` until ${clock(until)}` : ""}`),
     task ? element("code", {}, task) : null,
@@ -210,7 +238,7 @@ function elapsed(from, to) {
   return hours < 48 ? `${hours} h ${minutes % 60} min` : `${Math.floor(hours / 24)} days`;
 }
 
-function clock(text) {
+export function clock(text) {
   const date = new Date(text);
   if (Number.isNaN(date.getTime())) return text;
   const soon = Math.abs(date.getTime() - Date.now()) < 12 * 3600 * 1000;

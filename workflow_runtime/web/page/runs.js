@@ -12,7 +12,12 @@ export class Runs {
   // `onCard(card)` hears of a new card, `onEnded(envelope)` of a run that was seen to end.
   constructor({ api, actions, onCard, onEnded }) {
     Object.assign(this, { api, onCard, onEnded });
-    this.actions = { ...actions, cancel: (envelope) => this.cancel(envelope, actions) };
+    this.actions = {
+      ...actions,
+      cancel: (envelope) => this.cancel(envelope, actions),
+      rerun: (envelope) => this.rerun(envelope, actions),
+      decide: (envelope, question, answer) => this.decide(envelope, question, answer),
+    };
     this.cards = new Map();
     this.timers = new Map();
     this.failures = new Map();
@@ -91,6 +96,27 @@ export class Runs {
       failed(error);
     }
     this.ask(envelope.workflow_id);
+  }
+
+  async rerun(envelope, { failed }) {
+    try {
+      const started = await this.api.rerun(envelope.workflow_id);
+      this.see({ ...started, name: envelope.name }, { complete: false });
+    } catch (error) {
+      failed(error);
+    }
+  }
+
+  // Says what a person should know of the answer, or nothing when it was taken.
+  async decide(envelope, { task, digest }, answer) {
+    try {
+      await this.api.decide(envelope.workflow_id, task, { ...answer, digest });
+      return "";
+    } catch (error) {
+      return error.message;
+    } finally {
+      this.ask(envelope.workflow_id);
+    }
   }
 
   tick() {
