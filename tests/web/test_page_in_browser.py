@@ -528,3 +528,25 @@ async def test_a_run_that_failed_can_be_run_again():
         await page.get_by_role("button", name="Run again").click()
         await expect(page.get_by_role("article", name="Workflow Again: Pending")).to_be_visible()
         assert ("rerun", "o1-w1", None) in workflows.calls
+
+
+async def test_a_person_sends_the_event_that_a_run_waits_for():
+    async def waiting(asked):
+        wait = {"task": "w", "kind": "event", "event": "deployed"}
+        envelope = run(waiting_for=[wait])
+        asked.workflows.put(asked.owner, envelope)
+        yield WorkflowChanged(envelope=envelope)
+        yield TurnDone(response="It waits.")
+
+    workflows = FakeWorkflows()
+    async with opened(app([skill()], chat=FakeChat(waiting), workflows=workflows)) as page:
+        await ask(page)
+        form = page.get_by_label("Event of task w", exact=True)
+        payload = form.get_by_label("Payload of deployed")
+        await payload.fill("{not json")
+        await form.get_by_role("button", name="Send event").click()
+        await expect(form).to_contain_text("The payload is not JSON.")
+        await payload.fill('{"version": 7}')
+        await form.get_by_role("button", name="Send event").click()
+        await expect(form).to_contain_text("Sent.")
+        assert ("event", "o1-w1", "deployed", {"version": 7}, None) in workflows.calls

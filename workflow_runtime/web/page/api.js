@@ -26,6 +26,9 @@ export class Api {
   cancel(id) { return this.json("POST", `workflows/${encodeURIComponent(id)}/cancel`, {}); }
 
   rerun(id) { return this.json("POST", `workflows/${encodeURIComponent(id)}/rerun`, {}); }
+  sendEvent(id, name, payload) {
+    return this.json("POST", `workflows/${encodeURIComponent(id)}/events/${encodeURIComponent(name)}`, { payload });
+  }
   decide(id, task, answer) {
     return this.json("POST", `workflows/${encodeURIComponent(id)}/approvals/${encodeURIComponent(task)}`, answer);
   }

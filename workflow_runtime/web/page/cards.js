@@ -37,8 +37,8 @@ export function statusLabel(status) {
 }
 
 export class RunCard {
-  // `actions` has `cancel(envelope)`, `rerun(envelope)`, `decide(envelope, question, answer)` and
-  // `report(html, title)`.
+  // `actions` has `cancel(envelope)`, `rerun(envelope)`, `decide(envelope, question, answer)`,
+  // `sendEvent(envelope, wait, payload)` and `report(html, title)`.
   constructor(envelope, actions) {
     this.actions = actions;
     this.envelope = {};
@@ -57,7 +57,10 @@ export class RunCard {
     this.bar = element("div", { className: "bar", role: "progressbar", "aria-valuemin": "0" },
       this.barDone, this.barFailed);
     this.notes = element("div", { className: "notes" });
-    this.questions = new QuestionForms((question, answer) => this.actions.decide(this.envelope, question, answer));
+    this.questions = new QuestionForms({
+      decide: (question, answer) => this.actions.decide(this.envelope, question, answer),
+      sendEvent: (wait, payload) => this.actions.sendEvent(this.envelope, wait, payload),
+    });
     this.graph = element("details", { className: "graph", hidden: true }, element("summary", {}, "Graph"), element("div", { className: "scroll" }));
     this.taskList = element("ul", { className: "task-list" });
     this.tasks = element("details", { className: "tasks", open: true },
@@ -131,8 +134,8 @@ export class RunCard {
   showNotes() {
     const { waiting_for: waiting, error, status, hint, no_progress_for: quiet } = this.envelope;
     const waits = hasEnded(this.envelope) ? [] : waiting ?? [];
-    this.questions.show(waits.filter((wait) => wait.digest));
-    const made = waits.filter((wait) => !wait.digest).map(waitingNote);
+    this.questions.show(waits.filter(isForPeople));
+    const made = waits.filter((wait) => !isForPeople(wait)).map(waitingNote);
     if (hint && !hasEnded(this.envelope)) made.push(element("p", { className: "note waiting" }, hint));
     if (quiet && !waits.length && !hasEnded(this.envelope)) {
       made.push(element("p", { className: "note waiting" }, `Nothing has happened for ${readable(quiet)}.`));
@@ -201,9 +204,12 @@ function readable(duration) {
   return duration.replace(/^P/, "").replace("T", " ").replace("D", " d").replace("H", " h ").replace("M", " min ").replace("S", " s").trim();
 }
 
-function waitingNote({ task, kind, message, until, event }) {
-  const what = event ? `event ${event}` : kind;
-  const forWhat = kind && kind !== "timer" ? ` for ${what}` : "";
+function isForPeople(wait) {
+  return Boolean(wait.digest || wait.event);
+}
+
+function waitingNote({ task, kind, message, until }) {
+  const forWhat = kind && kind !== "timer" ? ` for ${kind}` : "";
   return element("p", { className: "note waiting" },
     element("strong", {}, `Waiting${forWhat}${until ? ` until ${clock(until)}` : ""}`),
     task ? element("code", {}, task) : null,

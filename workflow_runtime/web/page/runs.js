@@ -16,7 +16,10 @@ export class Runs {
       ...actions,
       cancel: (envelope) => this.cancel(envelope, actions),
       rerun: (envelope) => this.rerun(envelope, actions),
-      decide: (envelope, question, answer) => this.decide(envelope, question, answer),
+      decide: (envelope, { task, digest }, answer) =>
+        this.say(envelope, (id) => this.api.decide(id, task, { ...answer, digest })),
+      sendEvent: (envelope, { event }, payload) =>
+        this.say(envelope, (id) => this.api.sendEvent(id, event, payload)),
     };
     this.cards = new Map();
     this.timers = new Map();
@@ -107,10 +110,10 @@ export class Runs {
     }
   }
 
-  // Says what a person should know of the answer, or nothing when it was taken.
-  async decide(envelope, { task, digest }, answer) {
+  // Tells a run something; resolves to what went wrong, or to an empty text when it was taken.
+  async say(envelope, call) {
     try {
-      await this.api.decide(envelope.workflow_id, task, { ...answer, digest });
+      await call(envelope.workflow_id);
       return "";
     } catch (error) {
       return error.message;
