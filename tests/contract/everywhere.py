@@ -53,7 +53,7 @@ class InSimulation:
         self.cast = Cast()
 
     async def go(self, *tasks: dict[str, Any], open_after: Any = (), **rest: Any) -> Went:
-        approve = rest.pop("approve", None)
+        approve = rest.pop("approve", {})
         tools: dict[str, Any] = dict(self.cast.tools())
         tools["gate"] = Fake(returns="opened", takes=timedelta(seconds=3))
         simulated = await simulate_async(
