@@ -2,6 +2,7 @@
 
 import asyncio
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -152,3 +153,21 @@ async def _never_stops():
 
 if __name__ == "__main__":
     asyncio.run(_never_stops())
+
+
+async def test_an_answer_does_not_wait_for_the_other_sides_acknowledgement():
+    delays = []
+
+    async def answer(_reader, writer):
+        connection = writer.get_extra_info("socket")
+        delays.append(connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+        writer.close()
+
+    with listen(0) as listener:
+        server = await asyncio.start_server(answer, sock=listener)
+        async with server:
+            reader, writer = await asyncio.open_connection(*listener.getsockname())
+            await reader.read()
+            writer.close()
+            await writer.wait_closed()
+    assert delays == [1]

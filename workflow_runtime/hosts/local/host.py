@@ -109,7 +109,9 @@ def _tell(task: asyncio.Task[None], say: Callable[[str], None]) -> None:
 
 def listen(port: int) -> socket.socket:
     """Bind 127.0.0.1:*port* (0 picks a free one); raises ConfigurationError when it cannot."""
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    # asyncio turns Nagle's algorithm off only for sockets that name their protocol; left on, every
+    # answer waits 40 ms for the other side's delayed acknowledgement.
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(("127.0.0.1", port))
