@@ -161,9 +161,12 @@ class Told:
     """Stands for the chat that is told when a run has ended."""
 
     ids: list[str] = field(default_factory=list)
+    fails: list[Exception] = field(default_factory=list)
 
     async def notify(self, owner: Owner, workflow_id: str, **_: Any) -> None:
-        """Take note."""
+        """Take note, or fail as long as it shall."""
+        if self.fails:
+            raise self.fails.pop()
         self.ids.append(workflow_id)
 
 

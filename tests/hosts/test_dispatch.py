@@ -104,6 +104,22 @@ async def test_a_turn_that_cannot_be_run_fails_its_instance():
     assert action.completeOrchestration.orchestrationStatus == pb.ORCHESTRATION_STATUS_FAILED
 
 
+class Unheard(BaseException):
+    """Of no kind that is usually caught."""
+
+
+async def test_an_activity_that_raises_anything_at_all_has_failed():
+    async def run(payload, service):
+        raise Unheard
+
+    script = Script(activity("odd", "x"))
+    host = host_over(script, activities=[Activity(name="odd", run=run)])
+    host.start()
+    _, response = await asyncio.wait_for(script.answers.get(), SECONDS)
+    await host.stop()
+    assert response.failureDetails.errorType.endswith("Unheard")
+
+
 async def test_what_is_cut_off_is_given_back():
     gate = Gate()
     script = Script(activity("gate", "x", token="5"))

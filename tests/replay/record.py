@@ -19,7 +19,7 @@ from durabletask.internal import orchestrator_service_pb2 as pb
 from tests.contract.conftest import Durable, durable
 from tests.fakes import OWNER, PATIENCE
 from tests.replay.histories import FOLDER, folded, seen, write
-from workflow_runtime.errors import RetryableError, TerminalError
+from workflow_runtime.errors import DataDirectoryError, RetryableError, TerminalError
 
 
 def tool(name: str, target: str = "give", /, **rest: Any) -> dict[str, Any]:
@@ -164,11 +164,16 @@ async def rerun(host: Durable) -> str:
     return str((await host.service.rerun(OWNER, first))["workflow_id"])
 
 
+async def told_again(host: Durable) -> str:
+    host.lab.told.fails = [DataDirectoryError("the share is away")]
+    return await host.start(tool("a"))
+
+
 SCENES: dict[str, Callable[[Durable], Awaitable[str]]] = {
     scene.__name__: scene
     for scene in (
         tools, wait, sub_agent, for_each, when, on_error, failure, retry, event, approval, cancel,
-        cancel_grace, breaker, rerun,
+        cancel_grace, breaker, rerun, told_again,
     )
 }  # fmt: skip
 

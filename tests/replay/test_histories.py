@@ -25,6 +25,14 @@ def test_todays_orchestrator_does_in_each_turn_what_was_recorded(path):
     assert taken[-1][1] == "end"
 
 
+def test_a_session_that_could_not_be_told_is_told_again_later():
+    events, _ = read(FOLDER / "told_again.json")
+    done = [(name, what) for *_, taken in turns(events) for _, name, what in taken]
+    first, pause, second, end = done[-4:]
+    assert first == second
+    assert [first[0], pause[0], end[0]] == ["workflow_tell", "timer", "end"]
+
+
 @pytest.mark.parametrize("path", HISTORIES, ids=lambda path: path.stem)
 def test_the_service_reads_the_run_that_was_recorded(path):
     events, then = read(path)

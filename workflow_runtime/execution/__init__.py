@@ -1,7 +1,7 @@
 """How one attempt is carried out: the only layer that runs what tool authors wrote."""
 
 from .arguments import InvalidArgumentsError
-from .attempts import call_tool, carry_out
+from .attempts import call_tool, carry_out, refuse
 from .calls import StepCalls
 from .context import TaskContext, task_context
 from .failures import AgentMissingError
@@ -34,6 +34,7 @@ __all__ = [
     "call_tool",
     "carry_out",
     "redact",
+    "refuse",
     "task_context",
     "to_json",
 ]

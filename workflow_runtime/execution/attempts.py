@@ -21,7 +21,7 @@ from ..plan.encoding import dumps
 from ..plan.types import Json
 from .calls import StepCalls, mark_for
 from .context import TaskContext, entered
-from .failures import Place, ToolMissingError, failure_of, log_late_end
+from .failures import AlreadyBegunError, Place, ToolMissingError, failure_of, log_late_end
 from .markers import Markers
 from .pool import ToolPool
 from .requests import AgentAnswer, AgentRequest, AttemptRequest, SubAgents
@@ -65,6 +65,18 @@ async def carry_out(
                 return {"value": await call.run(before=mark_for(tool, step, markers))}
 
         return await _outcome(run_step, place, signal)
+
+
+async def refuse(request: AttemptRequest, *, tools: ToolBox, markers: Markers) -> Outcome:
+    """Say how an attempt went that is not made, since its run is being canceled.
+
+    An earlier delivery of it may have called the tool; for one that acts once the mark tells.
+    """
+    tool = tools.get(request.target) if request.kind == "tool" else None
+    place = _place(request, tool)
+    begun = place.once and await asyncio.to_thread(markers.exists, request.idempotency_key)
+    with _logged(place):
+        return {"failure": failure_of(AlreadyBegunError() if begun else RunCanceledError(), place)}
 
 
 async def call_tool(
@@ -153,7 +165,7 @@ async def _outcome(run: Callable[[], Awaitable[Outcome]], place: Place, signal: 
             raise
         # Nobody cancelled us: the tool itself raised it, perhaps since it was told to stop.
         return {"failure": failure_of(RunCanceledError() if signal.is_set() else error, place)}
-    except (Exception, SystemExit, KeyboardInterrupt) as error:  # noqa: BLE001 - a tool may raise anything
+    except BaseException as error:  # noqa: BLE001 - a tool may raise anything
         # sys.exit() in a tool must not end the worker.
         return {"failure": failure_of(error, place)}
 

@@ -26,6 +26,10 @@ class Markers(Protocol):
         """
         ...
 
+    def exists(self, key: str) -> bool:
+        """Tell whether *key* has a mark; may block."""
+        ...
+
 
 class FileMarkers:
     """One empty file for each key, named by the key's SHA-256, in one directory."""
@@ -35,7 +39,7 @@ class FileMarkers:
 
     def create(self, key: str) -> bool:
         """See :class:`Markers`; the file and its name are on the disk when this returns."""
-        path = self._directory / hashlib.sha256(key.encode()).hexdigest()
+        path = self._path(key)
         try:
             self._directory.mkdir(parents=True, exist_ok=True)
             try:
@@ -52,6 +56,13 @@ class FileMarkers:
                 " side_effects='once' is not called without one"
             ) from error
         return True
+
+    def exists(self, key: str) -> bool:
+        """See :class:`Markers`."""
+        return self._path(key).exists()
+
+    def _path(self, key: str) -> Path:
+        return self._directory / hashlib.sha256(key.encode()).hexdigest()
 
 
 def _flush(descriptor: int) -> None:

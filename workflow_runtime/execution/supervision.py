@@ -149,7 +149,7 @@ async def _ended[T](begin: Callable[[], Awaitable[T]]) -> Ended[T]:
         if task is not None and task.cancelling():
             raise
         return Ended(error=error)  # the tool's own, or of something that it awaited
-    except (Exception, SystemExit, KeyboardInterrupt) as error:  # noqa: BLE001 - kept
+    except BaseException as error:  # noqa: BLE001 - kept
         return Ended(error=error)
 
 

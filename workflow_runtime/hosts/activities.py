@@ -21,6 +21,7 @@ from ..execution import (
     ToolBox,
     ToolPool,
     carry_out,
+    refuse,
 )
 from ..logs import bound, get_logger
 from ..plan.encoding import dumps, loads
@@ -66,7 +67,7 @@ class Attempts:
         if refused is not None:
             return {"failure": refused}
         if await service.is_stopping(request.workflow_id):
-            return {"failure": _failure("canceled", "the run was canceled before this began")}
+            return await refuse(request, tools=tools, markers=self.markers)
         _log.info("attempt started")
         self.watcher.watch(service)
         outcome = await carry_out(

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Generator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from durabletask import task
@@ -34,6 +34,10 @@ AGENT_ACTIVITY = "workflow_agent"
 TELL_ACTIVITY = "workflow_tell"
 
 _TIMER = "timer"
+# Not the engine's business: what is done once a run has ended is no step of its plan.
+_TELL_AGAIN = task.RetryPolicy(
+    first_retry_interval=timedelta(seconds=5), backoff_coefficient=4, max_number_of_attempts=5
+)
 
 type Steps = Generator[task.Task[Any], Any, str]
 
@@ -124,10 +128,15 @@ def _collect(
 
 
 def _tell(context: task.OrchestrationContext, started: RunInput) -> Steps:
-    """Tell the session that the run has ended; a failure to do so is not the run's."""
+    """Tell the session that the run has ended; a failure to do so is not the run's.
+
+    A session that cannot be written now (a share that is away) is tried again for seven minutes.
+    """
     payload: Json = {"workflow_id": context.instance_id, "owner": dict(started.owner.to_json())}
     try:
-        yield context.call_activity(TELL_ACTIVITY, input=dumps(payload))
+        yield context.call_activity(
+            TELL_ACTIVITY, input=dumps(payload), retry_policy=_TELL_AGAIN
+        )
     except task.TaskFailedError:
         return ""
     return ""

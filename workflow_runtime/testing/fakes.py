@@ -82,6 +82,10 @@ class Cast:
         self._marks.add(key)
         return is_new
 
+    def exists(self, key: str) -> bool:
+        """Tell whether a mark was kept."""
+        return key in self._marks
+
 
 def _tool(name: str | None, given: Any) -> Tool:
     if isinstance(given, Tool):

@@ -21,6 +21,10 @@ from workflow_runtime.execution import (
 from workflow_runtime.plan.types import Json
 
 
+class Unheard(BaseException):
+    """Of no kind that is usually caught."""
+
+
 def raising(error):
     def call(args):
         raise error
@@ -134,6 +138,8 @@ async def test_an_impossible_retry_after_is_left_out(world, delay):
         ValueError("secret detail"),
         SystemExit(3),
         KeyboardInterrupt(),
+        GeneratorExit(),
+        Unheard("secret detail"),
         StopIteration(1),
         asyncio.CancelledError(),
         asyncio.InvalidStateError(),

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.unit.execution.support import attempt
 from workflow_runtime.errors import DataDirectoryError, RetryableError
-from workflow_runtime.execution import FileMarkers
+from workflow_runtime.execution import FileMarkers, Tool, refuse
 from workflow_runtime.plan.policies import WorkPolicy
 
 ROOT = Path(__file__).parents[3]
@@ -69,6 +70,15 @@ async def test_the_mark_is_there_before_the_tool_is_called(world):
         return world.markers.create("k")
 
     assert await world.call(call, policy=ONCE, request={"idempotency_key": "k"}) == {"value": False}
+
+
+@pytest.mark.parametrize(("begun", "code"), [(True, "outcome_unknown"), (False, "canceled")])
+async def test_a_canceled_run_is_told_whether_a_tool_that_acts_once_was_begun(world, begun, code):
+    tool = Tool(name="t", call=lambda args: 1, policy=ONCE)
+    if begun:
+        await world.carry_out(attempt(), {"t": tool})
+    outcome = await refuse(attempt(), tools={"t": tool}, markers=world.markers)
+    assert outcome["failure"]["code"] == code
 
 
 async def test_the_idempotency_key_is_what_is_marked(world):

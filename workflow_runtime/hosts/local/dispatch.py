@@ -161,7 +161,9 @@ class Dispatcher:
             value = _decode(ACTIVITY, Datum(request.input.value, "json"))
             result = await self._caller.call(function, value)
             response.result.value = _encode(ACTIVITY, result)
-        except Exception as error:  # noqa: BLE001 whatever it is, it is the activity's failure
+        except asyncio.CancelledError:
+            raise
+        except BaseException as error:  # noqa: BLE001 whatever it is, it is the activity's failure
             _LOG.exception(
                 "activity %s of %s failed", request.name, request.orchestrationInstance.instanceId
             )
