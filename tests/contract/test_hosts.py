@@ -267,3 +267,11 @@ async def test_what_is_not_json_fails_its_task_and_says_why(anywhere):
         failure = went.run.tasks[f"t{n}"].failure
         assert failure.code == "result_not_json"
         assert REFUSED[name][1] in failure.message
+
+
+async def test_a_result_too_large_for_a_payload_fails_its_task_and_a_large_output_is_read(anywhere):
+    anywhere.cast.returns |= {"big": "x" * 600_000, "too big": "x" * 1_100_000}
+    big = (gives(f"t{n}", "big") for n in range(2))
+    went = await anywhere.go(*big, gives("no", "too big", on_error="continue"))
+    assert went.run.tasks["no"].failure.code == "result_too_large"
+    assert {"t0": "x" * 600_000, "t1": "x" * 600_000}.items() <= went.outcome.output.items()

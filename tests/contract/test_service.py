@@ -152,6 +152,18 @@ async def test_a_cancel_is_shown_as_canceling_until_what_runs_has_ended(host):
     assert (await host.ended(workflow_id))["status"] == "Canceled"
 
 
+async def test_when_a_cancel_has_answered_the_run_shows_it_and_no_tool_is_called_any_more(host):
+    each = tool("each", "echo", for_each=list(range(300)), args={"n": "${item}"}, concurrency=1)
+    workflow_id = await host.start(each)
+    await host.until(workflow_id, lambda one: one["progress"].get("completed", 0) > 2)
+    await host.service.cancel(OWNER, workflow_id)
+    called = host.cast.calls["echo"]
+    shown = (await host.service.status(OWNER, workflow_id))["status"]
+    assert shown in {"Canceling", "Canceled"}
+    await host.ended(workflow_id)
+    assert host.cast.calls["echo"] - called <= 1, "the one that was begun may count late"
+
+
 async def test_a_cancel_in_the_first_moments_holds(host):
     wait = await host.start({"id": "w", "type": "wait", "duration": "PT1H"})
     await host.service.cancel(OWNER, wait)

@@ -9,11 +9,12 @@ from .markers import FileMarkers, Markers
 from .pool import ToolPool
 from .redaction import redact
 from .requests import AgentAnswer, AgentAsk, AgentRequest, AttemptRequest, SubAgents
-from .results import ResultNotJsonError, to_json
+from .results import MAX_RESULT_BYTES, ResultNotJsonError, to_json
 from .signals import CancelSignals, Signal
 from .tools import Tool, ToolBox
 
 __all__ = [
+    "MAX_RESULT_BYTES",
     "AgentAnswer",
     "AgentAsk",
     "AgentMissingError",

@@ -25,7 +25,7 @@ from .failures import AlreadyBegunError, Place, ToolMissingError, failure_of, lo
 from .markers import Markers
 from .pool import ToolPool
 from .requests import AgentAnswer, AgentRequest, AttemptRequest, SubAgents
-from .results import to_json
+from .results import MAX_RESULT_BYTES, ResultTooLargeError, to_json
 from .signals import CancelSignals, Signal
 from .supervision import RunCanceledError, Watch
 from .tools import Tool, ToolBox
@@ -55,14 +55,18 @@ async def carry_out(
         step = _step(request, signal)
         if request.kind == "sub_agent":
             calls = StepCalls(step, markers)
-            return await _outcome(lambda: _run_agent(request, calls, agents, watch), place, signal)
+
+            async def run_agent() -> Outcome:
+                return _bounded(await _run_agent(request, calls, agents, watch))
+
+            return await _outcome(run_agent, place, signal)
 
         async def run_step() -> Outcome:
             if tool is None:
                 raise ToolMissingError
             with entered(step):
                 call = _Call(tool=tool, payload=request.payload, pool=pool, watch=watch)
-                return {"value": await call.run(before=mark_for(tool, step, markers))}
+                return _bounded({"value": await call.run(before=mark_for(tool, step, markers))})
 
         return await _outcome(run_step, place, signal)
 
@@ -168,6 +172,14 @@ async def _outcome(run: Callable[[], Awaitable[Outcome]], place: Place, signal: 
     except BaseException as error:  # noqa: BLE001 - a tool may raise anything
         # sys.exit() in a tool must not end the worker.
         return {"failure": failure_of(error, place)}
+
+
+def _bounded(outcome: Outcome) -> Outcome:
+    """Refuse what is too large for a history: one event of it that cannot be read hides the run."""
+    size = len(dumps(outcome).encode())
+    if size > MAX_RESULT_BYTES:
+        raise ResultTooLargeError(size)
+    return outcome
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

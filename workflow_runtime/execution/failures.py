@@ -18,7 +18,7 @@ from ..logs import get_logger
 from .arguments import InvalidArgumentsError
 from .pool import Ended
 from .redaction import redact
-from .results import ResultNotJsonError
+from .results import ResultNotJsonError, ResultTooLargeError
 from .supervision import NoThreadError, RunCanceledError, StillRunningError, TimeOverError
 
 _LOG = get_logger(__name__)
@@ -42,6 +42,7 @@ class AlreadyBegunError(Exception):
 _TABLE: tuple[tuple[type[BaseException], str, str, str], ...] = (
     (InvalidArgumentsError, "invalid_arguments", "terminal", "{place}: {error}"),
     (ResultNotJsonError, "result_not_json", "terminal", "{place}: {error}"),
+    (ResultTooLargeError, "result_too_large", "terminal", "{place}: {error}"),
     (ToolMissingError, "tool_missing", "terminal", "{place}: this app has no such tool any more"),
     (
         AgentMissingError,
@@ -76,8 +77,9 @@ _TABLE: tuple[tuple[type[BaseException], str, str, str], ...] = (
 
 
 _DECIDED_HERE = (
-    InvalidArgumentsError, ResultNotJsonError, ToolMissingError, AgentMissingError,
-    RunCanceledError, AlreadyBegunError, NoThreadError, StillRunningError, TimeOverError,
+    InvalidArgumentsError, ResultNotJsonError, ResultTooLargeError, ToolMissingError,
+    AgentMissingError, RunCanceledError, AlreadyBegunError, NoThreadError, StillRunningError,
+    TimeOverError,
 )  # fmt: skip
 _BEFORE_THE_CALL = (NoThreadError, DataDirectoryError)
 

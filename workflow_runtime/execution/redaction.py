@@ -19,6 +19,7 @@ _NAMES = (
     r"|(?:client|app|user|db)[_-]?(?:secret|password|pwd)|(?:access|refresh|id|auth|session|bearer|sas)"
     r"[_-]?token|connection[_-]?string"
 )
+_KEY = rf"(?<![A-Za-z])[\w-]{{0,40}}?(?:{_NAMES})"
 _SCHEMES = (
     "digest|token|api-?key|negotiate|sharedkey(?:lite)?|sharedaccesssignature|aws4-hmac-sha256"
 )
@@ -62,22 +63,32 @@ _RULES: tuple[tuple[re.Pattern[str], str], ...] = (
         re.compile(r"""(cookie\\?["']?\s*[:=]\s*["']?)[^\s"'=;]{1,200}=[^"'\n]+""", re.IGNORECASE),
         rf"\1{MASK}",
     ),
-    # "password": "abc", password='a b'
+    # Authorization: abc (no scheme before it)
     (
         re.compile(
-            rf"""((?<![A-Za-z])[\w-]{{0,40}}?(?:{_NAMES})\\?["']?\s*[:=]\s*)"""
-            r"""(\\?["'])(?:(?!\2).)+""",
+            rf"""(authorization\\?["']?\s*[:=]\s*)(?!\\?["']?(?:bearer|basic|{_SCHEMES})\s)"""
+            r"""(\\?["']?)(?=[^\s\d]{0,200}\d)[^\s;"'\\]{8,}""",
             re.IGNORECASE,
         ),
         rf"\1\2{MASK}",
     ),
-    # AccountKey=abc;  password=abc  api_key: abc
+    # \"password\": \"abc\", as in JSON within JSON
     (
         re.compile(
-            rf"""((?<![A-Za-z])[\w-]{{0,40}}?(?:{_NAMES})["']?\s*[:=]\s*)(?!\*\*\*)"""
-            r"""[^\s;,&"'<>(){}\[\]]+""",
-            re.IGNORECASE,
+            rf"""({_KEY}\\["']\s*[:=]\s*\\["'])(?:\\\\\\["']|(?!\\["']).)+""", re.IGNORECASE
         ),
+        rf"\1{MASK}",
+    ),
+    # "password": "a \"b", password='a b'
+    (
+        re.compile(rf"""({_KEY}["']?\s*[:=]\s*)(["'])(?:\\.|(?!\2).)+""", re.IGNORECASE),
+        rf"\1\2{MASK}",
+    ),
+    # Pwd={a;b}, the way ODBC quotes
+    (re.compile(rf"({_KEY}\s*=\s*)\{{(?:[^}}]|\}}\}})*\}}", re.IGNORECASE), rf"\1{MASK}"),
+    # AccountKey=abc;  password=a,b  api_key: abc
+    (
+        re.compile(rf"""({_KEY}["']?\s*[:=]\s*)(?!\*\*\*)[^\s;"']+""", re.IGNORECASE),
         rf"\1{MASK}",
     ),
     # https://user:password@host

@@ -30,6 +30,9 @@ MAX_DEPTH = 100
 MAX_INTEGER_BITS = 14_000
 """About 4,200 decimal digits: what every JSON reader of the runtime can read back."""
 
+MAX_RESULT_BYTES = 1_000_000
+"""How large a result may be, as JSON in UTF-8: what Durable Task Scheduler takes as one payload."""
+
 _LONGEST_PATH = 400
 
 
@@ -40,6 +43,16 @@ class ResultNotJsonError(WorkflowRuntimeError):
         super().__init__(f"{path} is of type {kind!r}: {why}")
         self.type = kind
         self.path = path
+
+
+class ResultTooLargeError(WorkflowRuntimeError):
+    """A result is larger than MAX_RESULT_BYTES."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__(
+            f"its result has {size:,} bytes as JSON and at most {MAX_RESULT_BYTES:,} are kept;"
+            " return less, or store it and return where it is"
+        )
 
 
 class _Refusal(Exception):  # noqa: N818 - never leaves this module

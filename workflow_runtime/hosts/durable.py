@@ -16,7 +16,8 @@ from typing import Any
 
 from durabletask import task
 
-from ..engine import CallTool, Command, Event, Started
+from ..engine import CallTool, Command, Event, Outcome, Started
+from ..execution import MAX_RESULT_BYTES
 from ..plan.encoding import dumps
 from ..plan.types import Json
 from ..service import (
@@ -45,7 +46,7 @@ type Steps = Generator[task.Task[Any], Any, str]
 def orchestrate(context: task.OrchestrationContext, payload: str) -> Steps:
     """Run the plan in *payload* (a :class:`~workflow_runtime.service.RunInput` as text).
 
-    Returns the outcome as a JSON object in a string.
+    Returns the outcome as a JSON object in a string: ``{"status", "output", "error"}``.
     """
     started = read_run_input(payload)
     run = started.new_run()
@@ -67,14 +68,17 @@ def orchestrate(context: task.OrchestrationContext, payload: str) -> Steps:
         commands = run.handle(events, now)
     if started.tells:
         yield from _tell(context, started)
-    outcome = run.outcome
-    return dumps(
-        {
-            "status": outcome.status,
-            "output": outcome.output,
-            "error": None if outcome.error is None else outcome.error.to_json(),
-        }
-    )
+    return _ending(run.outcome)
+
+
+def _ending(outcome: Outcome) -> str:
+    """Write the outcome; an output that no payload holds is left out, as the history has it all."""
+    error = None if outcome.error is None else outcome.error.to_json()
+    ending: dict[str, Json] = {"status": outcome.status, "output": outcome.output, "error": error}
+    text = dumps(ending)
+    if len(text.encode()) > MAX_RESULT_BYTES:
+        return dumps({**ending, "output": None})
+    return text
 
 
 def _now(context: task.OrchestrationContext) -> datetime:
@@ -134,9 +138,7 @@ def _tell(context: task.OrchestrationContext, started: RunInput) -> Steps:
     """
     payload: Json = {"workflow_id": context.instance_id, "owner": dict(started.owner.to_json())}
     try:
-        yield context.call_activity(
-            TELL_ACTIVITY, input=dumps(payload), retry_policy=_TELL_AGAIN
-        )
+        yield context.call_activity(TELL_ACTIVITY, input=dumps(payload), retry_policy=_TELL_AGAIN)
     except task.TaskFailedError:
         return ""
     return ""

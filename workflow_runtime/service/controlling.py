@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
+from contextlib import suppress
 
-from ..errors import ConflictError, InvalidRequestError
+from ..errors import ConflictError, HubUnavailableError, InvalidRequestError
 from ..hub import InstanceState
 from ..plan.encoding import dumps
 from ..plan.times import format_instant
@@ -17,6 +19,8 @@ from .owners import Owner
 _MAX_TEXT = 500
 _MAX_EVENT = 64 * 1024
 _MAX_NAME = 100
+# Seconds between looks whether a cancel was taken note of: one second in all.
+_LOOKS = (0.005, 0.01, 0.025, 0.06, 0.1, 0.2, 0.3, 0.3)
 
 
 class Controlling(ServiceBase):
@@ -27,10 +31,15 @@ class Controlling(ServiceBase):
         return await self.cancel_instance(await self._owned(owner, workflow_id), reason)
 
     async def cancel_instance(self, state: InstanceState, reason: str) -> dict[str, Json]:
-        """Cancel an instance that was found already."""
+        """Cancel an instance that was found already.
+
+        Returns when the run has taken note, so that nothing of it begins any more; or after a
+        second, when it takes note later.
+        """
         if ended := _already(state):
             return ended
         await self._send(state, {"kind": "cancel", "reason": reason[:_MAX_TEXT] or "canceled"})
+        await self._noted(state)
         return {"workflow_id": state.instance_id, "status": "Canceling"}
 
     async def terminate(self, owner: Owner, workflow_id: str, reason: str = "") -> dict[str, Json]:
@@ -132,6 +141,15 @@ class Controlling(ServiceBase):
         message_: dict[str, Json] = {"kind": "event", "id": event_id, "name": name}
         await self._send(state, {**message_, "payload": payload})
         return {"workflow_id": state.instance_id, "event": name, "id": event_id}
+
+    async def _noted(self, state: InstanceState) -> None:
+        """Wait until the run has taken note of a cancel, which it will: here is only looked."""
+        with suppress(HubUnavailableError):
+            for pause in _LOOKS:
+                await asyncio.sleep(pause)
+                found = await self._hub.state(state.instance_id, payloads=False)
+                if found is None or envelope.is_stopping(found):
+                    return
 
     async def _send(self, state: InstanceState, message: dict[str, Json]) -> None:
         await self._hub.raise_event(state.instance_id, INBOX, dumps(message))

@@ -56,6 +56,12 @@ def has_ended(status: str) -> bool:
     return status in _ENDED
 
 
+def is_stopping(state: InstanceState) -> bool:
+    """Whether no step of the run is to begin any more: it is being canceled, or has ended."""
+    status = status_of(state, Summary.from_text(state.custom_status))
+    return status == "Canceling" or has_ended(status)
+
+
 def short(state: InstanceState) -> dict[str, Json]:
     """Return the envelope without tasks and outputs, from the custom status alone."""
     summary = Summary.from_text(state.custom_status)

@@ -58,10 +58,7 @@ class Looking(ServiceBase):
     async def is_stopping(self, workflow_id: str) -> bool:
         """Whether no step of the run is to begin any more: it is being canceled, or has ended."""
         state = await self._hub.state(workflow_id, payloads=False)
-        if state is None:
-            return True
-        status = str(envelope.short(state)["status"])
-        return status == "Canceling" or envelope.has_ended(status)
+        return state is None or envelope.is_stopping(state)
 
     async def _wait(self, state: InstanceState, seconds: float) -> InstanceState:
         """Look until the run has ended by its own account: a hub only tells of the instance."""

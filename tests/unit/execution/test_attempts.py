@@ -115,6 +115,14 @@ async def test_a_result_that_is_not_json_fails_the_task_by_type_and_path(world):
     assert "result.rows[0] is of type 'set'" in outcome["failure"]["message"]
 
 
+async def test_a_result_too_large_for_a_history_fails_the_task_by_its_size(world):
+    assert (await world.call(lambda args: "é" * 490_000))["value"]
+    failure = (await world.call(lambda args: "é" * 510_000))["failure"]
+    assert (failure["code"], failure["kind"]) == ("result_too_large", "terminal")
+    assert "1,020,012 bytes" in failure["message"]
+    assert "1,000,000" in failure["message"]
+
+
 async def test_an_authors_error_decides_and_is_shown_without_secrets(world):
     error = RetryableError("busy, Password=hunter2", retry_after=3)
     failure = (await world.call(raising(error)))["failure"]
