@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from contextlib import contextmanager
 from pathlib import Path
@@ -95,16 +96,16 @@ class Served:
 def serving(data, *, root=ROOT, **environment):
     """Start ``serve`` on a free port; stop it in the end if the test did not."""
     options = ["--port", "0", "--json", "--data", str(data), "--app-root", str(root)]
+    log = tempfile.TemporaryFile("w+")  # noqa: SIM115 - a pipe that nobody reads fills up
     process = subprocess.Popen(
         [sys.executable, "-m", "workflow_runtime", "serve", *options],
         cwd=ROOT,
         stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        stderr=log,
         text=True,
         env=os.environ | environment,
     )
     assert process.stdout is not None
-    assert process.stderr is not None
     try:
         listing = ""
         for line in process.stdout:
@@ -112,7 +113,8 @@ def serving(data, *, root=ROOT, **environment):
             if line.rstrip() == "}":
                 break
         if not listing:
-            raise AssertionError(process.stderr.read())
+            log.seek(0)
+            raise AssertionError(log.read())
         host = Served(process, json.loads(listing)["functions"])
         yield host
         host.client.close()
@@ -121,7 +123,7 @@ def serving(data, *, root=ROOT, **environment):
             process.kill()
         process.wait(timeout=10)
         process.stdout.close()
-        process.stderr.close()
+        log.close()
 
 
 def until(look, *, seconds=30):

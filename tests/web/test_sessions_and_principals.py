@@ -112,6 +112,7 @@ ENTRA_CALLS = [
         (True, {"x-ms-client-principal-id": ""}),
         (True, {"x-ms-client-principal-id": " "}),
         (True, {"x-ms-client-principal-id": "u1", "x-ms-client-principal-idp": "google"}),
+        (True, {"x-ms-client-principal-id": "u1"}),
         (False, {"x-ms-client-principal-id": "u1"}),
     ],
 )

@@ -53,14 +53,22 @@ class Query:
         """Evaluate over *scope*; what is missing is None, a type error raises TemplateError."""
         try:
             value = self._search(scope, options=_OPTIONS)
-            dumps(value)
         except JMESPathTypeError as error:
             message = f"{self.source!r}: {_type_error(error)}"
             raise TemplateError("expression_type", message) from None
-        except (JMESPathError, ValueError, TypeError, ArithmeticError, RecursionError) as error:
-            message = f"{self.source!r} has no JSON value: {error}"
+        except TypeError:
+            message = f"{self.source!r} puts values of different types in order; see to_number()"
             raise TemplateError("expression_type", message) from None
+        except (JMESPathError, ValueError, ArithmeticError, RecursionError) as error:
+            raise self._no_value(error) from None
+        try:
+            dumps(value)
+        except (ValueError, TypeError, RecursionError) as error:
+            raise self._no_value(error) from None
         return value
+
+    def _no_value(self, error: Exception) -> TemplateError:
+        return TemplateError("expression_type", f"{self.source!r} has no JSON value: {error}")
 
 
 def _type_error(error: JMESPathTypeError) -> str:

@@ -37,7 +37,7 @@ def principal_of(request: Request, auth: AuthLevel, *, easy_auth: bool) -> str:
         )
     ids = request.headers.getlist(PRINCIPAL_HEADER)
     providers = set(request.headers.getlist(PROVIDER_HEADER))
-    if len(ids) != 1 or not ids[0].strip() or providers - {_ENTRA}:
+    if len(ids) != 1 or not ids[0].strip() or providers != {_ENTRA}:
         raise _sign_in(
             "This skill is for signed-in users.", "Sign in with Microsoft Entra (/.auth/login/aad)."
         )

@@ -173,6 +173,12 @@ def test_what_is_missing_is_null_and_a_wrong_type_fails_with_its_code():
     assert failed.value.code == "expression_type"
 
 
+def test_what_has_no_order_fails_with_a_hint_to_convert_it():
+    with pytest.raises(TemplateError, match="different types in order; see to_number") as failed:
+        parse_query("a.s > 3", NAMES).evaluate(VALUES)
+    assert failed.value.code == "expression_type"
+
+
 @pytest.mark.parametrize(
     ("text", "inner"),
     [("${a.b}", "a.b"), (" ${ a.b } ", "a.b"), ("a.b", "a.b"), ("${a} == ${b}", "${a} == ${b}")],

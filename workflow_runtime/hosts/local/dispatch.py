@@ -12,7 +12,7 @@ import asyncio
 import base64
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import azure.functions as func
 import durabletask.internal.helpers as ph
@@ -167,7 +167,7 @@ class Dispatcher:
             _LOG.exception(
                 "activity %s of %s failed", request.name, request.orchestrationInstance.instanceId
             )
-            response.failureDetails.CopyFrom(ph.new_failure_details(error))
+            response.failureDetails.CopyFrom(ph.new_failure_details(cast("Exception", error)))
         return response
 
 
