@@ -243,6 +243,21 @@ async def test_a_rejected_tool_is_not_called(host):
     assert host.cast.seen == []
 
 
+async def test_of_two_opposite_answers_the_first_holds_and_the_other_is_told(host):
+    workflow_id = await host.start({"id": "ok", "type": "approval", "message": "May I?"})
+    (shown,) = await host.waits(workflow_id)
+    said = await asyncio.gather(
+        *(
+            answer(host, workflow_id, "ok", approved=approved, digest=shown["digest"])
+            for approved in (True, False)
+        ),
+        return_exceptions=True,
+    )
+    assert sum(isinstance(one, ConflictError) for one in said) == 1
+    (holds,) = [one["approved"] for one in said if isinstance(one, dict)]
+    assert (await host.ended(workflow_id))["status"] == ("Completed" if holds else "Failed")
+
+
 async def test_an_approval_nobody_answers_fails_at_its_deadline(host):
     approval = {"id": "ok", "type": "approval", "message": "May I?", "timeout": "PT1S"}
     envelope = await host.run(approval, tool("b", depends_on=["ok"]))
@@ -321,6 +336,15 @@ async def test_one_key_makes_one_run_of_racing_starts(host):
     assert len({answer["workflow_id"] for answer in answers}) == 1
     await host.ended(answers[0]["workflow_id"])
     assert host.cast.calls["ok"] == 1
+
+
+async def test_starts_at_once_do_not_make_more_runs_than_a_session_may_have(tmp_path):
+    async with durable("sqlite", tmp_path, max_active=2) as host:
+        said = await asyncio.gather(
+            *(host.start(event("w")) for _ in range(6)), return_exceptions=True
+        )
+        assert sum(isinstance(one, TooManyActiveError) for one in said) == 4
+        assert len(await host.service.list(OWNER)) == 2
 
 
 async def test_a_session_may_have_so_many_unfinished_runs_and_no_more(tmp_path):

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from secrets import token_hex
@@ -21,7 +20,7 @@ from ..execution import ToolPool
 from ..logs import bound, get_logger
 from ..plan.encoding import scrub
 from ..plan.types import Json
-from ..service import Owner, WorkflowService
+from ..service import KeyedLocks, Owner, WorkflowService
 from ..skills import Catalog, Skill
 from .addendum import addendum
 from .asking import WorkflowCalls
@@ -73,7 +72,7 @@ class Chat:
         self._sessions = sessions
         self._pool = pool
         self._clock = clock
-        self._locks: dict[Owner, tuple[asyncio.Lock, int]] = {}
+        self._turns = KeyedLocks[Owner]()
         self._running: set[asyncio.Task[None]] = set()
 
     async def stream(
@@ -120,7 +119,7 @@ class Chat:
         if skill is None:
             logger.warning("a run ended; its skill %r is gone", owner.skill)
             return
-        async with self._alone(owner):
+        async with self._turns.alone(owner):
             records = await self._sessions.read(owner)
             about = [record for record in records if record.workflow_id == workflow_id]
             if any(record.kind in {"assistant", "failed"} for record in about):
@@ -179,7 +178,7 @@ class Chat:
         if skill is None:
             text = f"There is no skill {owner.skill!r}."
             return TurnFailed(code="skill_not_found", message=text, status=404)
-        async with self._alone(owner):
+        async with self._turns.alone(owner):
             asked = Record(kind="user", text=message, at=self._now(), context=context)
             await self._sessions.append(owner, asked)
             turn = _Turn(
@@ -245,19 +244,6 @@ class Chat:
 
     def _now(self) -> str:
         return self._clock().astimezone(UTC).isoformat(timespec="milliseconds")
-
-    @asynccontextmanager
-    async def _alone(self, owner: Owner) -> AsyncIterator[None]:
-        """Wait for this owner's other turns, first come, first served."""
-        lock, users = self._locks.get(owner, (asyncio.Lock(), 0))
-        self._locks[owner] = (lock, users + 1)
-        try:
-            async with lock:
-                yield
-        finally:
-            _, users = self._locks.pop(owner)
-            if users > 1:
-                self._locks[owner] = (lock, users - 1)
 
 
 async def _reported(

@@ -3,6 +3,7 @@
 from .envelope import has_ended
 from .fold import INBOX, attempt_ended, attempt_lost, inbox_event
 from .help_topics import TOPICS
+from .locks import KeyedLocks
 from .owners import Owner, OwnerKeys
 from .run_input import RunInput, read_run_input
 from .starting import ORCHESTRATOR
@@ -13,6 +14,7 @@ __all__ = [
     "INBOX",
     "ORCHESTRATOR",
     "TOPICS",
+    "KeyedLocks",
     "Owner",
     "OwnerKeys",
     "RunInput",

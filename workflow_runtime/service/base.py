@@ -11,6 +11,7 @@ from ..hub import InstanceState, TaskHub
 from ..logs import get_logger
 from ..skills import Catalog
 from .fold import fold
+from .locks import KeyedLocks
 from .owners import Owner, OwnerKeys
 from .run_input import RunInput
 
@@ -36,6 +37,7 @@ class ServiceBase:
         self._catalog = catalog
         self._keys = owner_keys
         self._clock = clock
+        self._starts = KeyedLocks[Owner]()
 
     async def find(self, workflow_id: str) -> InstanceState:
         """Return any run of the hub, for an operator; raises WorkflowNotFoundError."""

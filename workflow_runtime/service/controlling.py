@@ -6,6 +6,7 @@ import asyncio
 import secrets
 from contextlib import suppress
 
+from ..engine import Answered
 from ..errors import ConflictError, HubUnavailableError, InvalidRequestError
 from ..hub import InstanceState
 from ..plan.encoding import dumps
@@ -13,13 +14,13 @@ from ..plan.times import format_instant
 from ..plan.types import Json
 from . import envelope
 from .base import ServiceBase
-from .fold import INBOX
+from .fold import INBOX, inbox_event
 from .owners import Owner
 
 _MAX_TEXT = 500
 _MAX_EVENT = 64 * 1024
 _MAX_NAME = 100
-# Seconds between looks whether a cancel was taken note of: one second in all.
+# Seconds between looks whether a run has taken note of what it was told: one second in all.
 _LOOKS = (0.005, 0.01, 0.025, 0.06, 0.1, 0.2, 0.3, 0.3)
 
 
@@ -66,7 +67,8 @@ class Controlling(ServiceBase):
     ) -> dict[str, Json]:
         """Answer a question of a run; *digest* is that of what the person was shown.
 
-        Raises ConflictError when that is not (or no longer) what the task asks.
+        Raises ConflictError when that is not (or no longer) what the task asks, or somebody has
+        said the opposite a moment before.
         """
         state = await self._owned(owner, workflow_id)
         return await self.approve_instance(
@@ -93,11 +95,12 @@ class Controlling(ServiceBase):
         if digest is not None and digest != question.digest:
             message = f"what task {task!r} asks has changed; ask for the status and look again"
             raise ConflictError(message)
+        answer_id = secrets.token_hex(8)
         await self._send(
             state,
             {
                 "kind": "approval",
-                "id": secrets.token_hex(8),
+                "id": answer_id,
                 "step": task,
                 "digest": question.digest,
                 "approved": approved,
@@ -106,7 +109,27 @@ class Controlling(ServiceBase):
                 "at": format_instant(self._clock()),
             },
         )
+        first = await self._first_answer(state, task, question.digest, sent=answer_id)
+        if first is not None and first.approved is not approved:
+            done = "approved" if first.approved else "rejected"
+            message = f"task {task!r} was {done} by {first.by or 'somebody'} a moment before"
+            raise ConflictError(message)
         return {"workflow_id": state.instance_id, "task": task, "approved": approved}
+
+    async def _first_answer(
+        self, state: InstanceState, step: str, digest: str, *, sent: str
+    ) -> Answered | None:
+        """Return the answer that counts, once the one that was *sent* has arrived; None before."""
+        with suppress(HubUnavailableError):
+            for pause in _LOOKS:
+                await asyncio.sleep(pause)
+                history = await self._hub.history(state.instance_id)
+                arrived = [inbox_event(e.payload or "") for e in history if e.kind == "event"]
+                answers = [e for e in arrived if isinstance(e, Answered)]
+                answers = [e for e in answers if (e.step, e.digest) == (step, digest)]
+                if any(answer.id == sent for answer in answers):
+                    return answers[0]
+        return None
 
     async def send_event(
         self,

@@ -132,7 +132,6 @@ class Starting(ServiceBase):
         key: str | None = None,
         again: tuple[RunInput, Run] | None = None,
     ) -> dict[str, Json]:
-        await self._refuse_too_many(owner, grants.limits.max_active)
         workflow_id = self._keys.new_id(owner, self._clock(), key=key)
         started = RunInput(
             plan=plan,
@@ -147,13 +146,16 @@ class Starting(ServiceBase):
             reuse={} if again is None else reusable(again[1].tasks),
         )
         try:
-            await self._hub.start(workflow_id, ORCHESTRATOR, started.to_text())
+            async with self._starts.alone(owner):  # a model may start many at once
+                if key is not None and (earlier := await self._started_with(owner, key)):
+                    return earlier
+                await self._refuse_too_many(owner, grants.limits.max_active)
+                await self._hub.start(workflow_id, ORCHESTRATOR, started.to_text())
         except HubUnavailableError:
             # Another start with the same key may have been quicker.
-            earlier = None if key is None else await self._started_with(owner, key)
-            if earlier is None:
-                raise
-            return earlier
+            if key is not None and (earlier := await self._started_with(owner, key)):
+                return earlier
+            raise
         _log.info("workflow started", extra={"workflow_id": workflow_id})
         return {
             "workflow_id": workflow_id,
