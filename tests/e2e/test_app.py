@@ -198,9 +198,44 @@ def test_an_operator_sees_and_stops_the_runs_of_a_served_directory(tmp_path):
             listed = command("workflows", "list", "--json", "--data", data)
             return json.loads(listed.stdout)["workflows"]
 
-        ((one),) = until(running)
+        (one,) = until(running)
         ended = command("workflows", "terminate", one["workflow_id"], "--json", "--data", data)
         assert json.loads(ended.stdout)["status"] == "Terminated"
         shown = command("workflows", "show", one["workflow_id"], "--data", data)
         assert "Terminated" in shown.stdout
         assert run.wait(timeout=20) == 1
+
+
+def test_an_operator_is_shown_what_a_run_asks_and_answers_it_with_the_command_beside_it(tmp_path):
+    plan = tmp_path / "plan.json"
+    ask = {"id": "ok", "type": "approval", "message": "Send it?"}
+    plan.write_text(json.dumps({"tasks": [ask], "output": "${ok.result.comment}"}))
+    data = ("--data", tmp_path / "data")
+    running = ("run", plan, "--skill", "incident_triage", *data)
+    with serving(tmp_path / "data"), started(*running) as run:
+
+        def asked():
+            found = json.loads(command("workflows", "list", "--json", *data).stdout)["workflows"]
+            shown = [command("workflows", "show", one["workflow_id"], *data) for one in found]
+            return next((one.stdout for one in shown if "Send it?" in one.stdout), None)
+
+        (answer,) = [line.split() for line in until(asked).splitlines() if " approve " in line]
+        other = [*answer[:-1], "0" * 32]
+        assert "has changed" in command(*other, *data).stderr
+        done = command(*answer, "--comment", "fine", *data)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert run.wait(timeout=20) == 0
+
+
+def test_an_operator_is_told_that_nobody_works_on_a_run_now(tmp_path):
+    plan = tmp_path / "plan.json"
+    plan.write_text(json.dumps({"tasks": [{"id": "w", "type": "wait", "duration": "P1D"}]}))
+    data = ("--data", tmp_path / "data")
+    running = ("run", plan, "--skill", "incident_triage", *data)
+    with serving(tmp_path / "data") as host, started(*running):
+        until(lambda: json.loads(command("workflows", "list", "--json", *data).stdout)["workflows"])
+        host.kill()
+    (one,) = json.loads(command("workflows", "list", "--json", *data).stdout)["workflows"]
+    canceled = command("workflows", "cancel", one["workflow_id"], *data)
+    assert "Canceling" in canceled.stdout
+    assert "No host serves" in canceled.stderr

@@ -6,6 +6,7 @@ import os
 import socket
 import sqlite3
 import sys
+import threading
 from contextlib import closing
 from pathlib import Path
 
@@ -13,8 +14,8 @@ import pytest
 
 from tests.hub.support import HandWorker, activity, completed, started, status_of
 from workflow_runtime.errors import DataDirectoryError, HubUnavailableError
-from workflow_runtime.hosts.local.hub import SqliteTaskHub, read_holder
-from workflow_runtime.hosts.local.hub.ownership import LOCK_FILE
+from workflow_runtime.hosts.local.hub import HubOptions, SqliteTaskHub, ownership, read_holder
+from workflow_runtime.hosts.local.hub.ownership import LOCK_FILE, _try_lock
 from workflow_runtime.hosts.local.hub.schema import DATABASE_FILE
 
 
@@ -58,6 +59,29 @@ async def test_a_directory_that_is_a_file_is_refused(tmp_path):
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="/proc takes no files anywhere")
 async def test_a_directory_that_takes_no_files_is_refused():
     assert "--data" in await refused(Path("/proc/self/task"))
+
+
+async def test_who_only_looks_is_not_found_and_is_waited_for(tmp_path, monkeypatch):
+    tried = threading.Event()
+
+    def try_lock(descriptor):
+        got = _try_lock(descriptor)
+        tried.set()
+        return got
+
+    looking = await SqliteTaskHub.open(tmp_path, options=HubOptions(is_announced=False))
+    holder = read_holder(tmp_path)
+    assert holder is not None
+    assert holder.address is None
+    monkeypatch.setattr(ownership, "_try_lock", try_lock)
+    starting = asyncio.create_task(asyncio.to_thread(asyncio.run, open_and_close(tmp_path)))
+    assert await asyncio.to_thread(tried.wait, 20)
+    await looking.close()
+    await starting
+
+
+async def open_and_close(directory):
+    await (await SqliteTaskHub.open(directory)).close()
 
 
 async def test_a_damaged_file_is_named_and_left_as_it_is(tmp_path):

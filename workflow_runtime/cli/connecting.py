@@ -3,17 +3,37 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 from ..app import build
 from ..hosts.local.host import client_json
-from ..hosts.local.hub import SqliteTaskHub, read_holder
+from ..hosts.local.hub import Holder, HubOptions, SqliteTaskHub, read_holder
 from ..hosts.local.loading import load_function_app
 from ..hosts.local.serve import working
 from ..service import WorkflowService
 from ..settings import Settings
 from .places import prepare
+
+_LOOKS, _PAUSE = 100, 0.05
+
+
+def is_served(options: argparse.Namespace) -> bool:
+    """Whether a host works on the data directory that the options name."""
+    holder = read_holder(prepare(options).data)
+    return holder is not None and holder.address is not None
+
+
+async def _settled(data: Path) -> Holder | None:
+    """Return who holds the directory; one that starts has a few seconds to say where it answers."""
+    for _ in range(_LOOKS):
+        holder = read_holder(data)
+        if holder is None or holder.address is not None:
+            return holder
+        await asyncio.sleep(_PAUSE)
+    return None
 
 
 @asynccontextmanager
@@ -25,7 +45,7 @@ async def connected(options: argparse.Namespace, *, work: bool) -> AsyncIterator
     """
     places = prepare(options)
     parts = build(places.root, Settings.read(places.root))
-    holder = read_holder(places.data)
+    holder = await _settled(places.data)
     if holder is not None and holder.address is not None:
         yield parts.services(client_json(holder.address))
     elif work:
@@ -33,5 +53,6 @@ async def connected(options: argparse.Namespace, *, work: bool) -> AsyncIterator
         async with working(app, app_root=places.root, data=places.data) as client:
             yield parts.services(client)
     else:
-        async with await SqliteTaskHub.open(places.data) as hub:
+        looking = HubOptions(is_announced=False)
+        async with await SqliteTaskHub.open(places.data, options=looking) as hub:
             yield parts.services(client_json(hub.address))

@@ -148,6 +148,9 @@ def _workflows(commands: _Commands) -> None:
         command.add_argument("--reason", default="")
     for command in (approve, reject):
         command.add_argument("task", help="the task that asks, as the status shows it")
+        command.add_argument(
+            "--digest", help="that of what you were shown; default: what is asked now"
+        )
         command.add_argument("--comment", default="")
         command.add_argument("--by", default="operator", help="who decides, for the record")
     event.add_argument("name", help="the name of the event")

@@ -10,7 +10,7 @@ from typing import Any
 from ..hub import InstanceState
 from ..plan.types import Json
 from ..service import WorkflowService
-from .connecting import connected
+from .connecting import connected, is_served
 from .inputs import read_json, read_text
 from .output import Output, envelope_text, problem_lines
 
@@ -61,7 +61,7 @@ def cancel_run(options: argparse.Namespace, out: Output) -> int:
     async def cancel(service: WorkflowService, state: InstanceState) -> dict[str, Json]:
         return await service.cancel_instance(state, options.reason)
 
-    return _stopped(asyncio.run(_with_run(options, cancel)), out)
+    return _stopped(_change(options, out, cancel), out)
 
 
 def terminate_run(options: argparse.Namespace, out: Output) -> int:
@@ -74,13 +74,13 @@ def terminate_run(options: argparse.Namespace, out: Output) -> int:
 
 
 def rerun_run(options: argparse.Namespace, out: Output) -> int:
-    """Run an ended one again; a host that serves the directory does the work."""
+    """Run an ended one again."""
     plan = None if options.plan is None else read_text(options.plan)
 
     async def rerun(service: WorkflowService, state: InstanceState) -> dict[str, Json]:
         return await service.rerun_instance(state, plan)
 
-    answer: Any = asyncio.run(_with_run(options, rerun))
+    answer: Any = _change(options, out, rerun)
     if out.as_json:
         out.answer(answer)
     elif "problems" in answer:
@@ -106,12 +106,12 @@ def _decide(options: argparse.Namespace, out: Output, *, approved: bool) -> int:
             state,
             options.task,
             approved=approved,
-            digest=None,
+            digest=options.digest,
             by=options.by,
             comment=options.comment,
         )
 
-    answer = asyncio.run(_with_run(options, decide))
+    answer = _change(options, out, decide)
     if out.as_json:
         out.answer(answer)
     else:
@@ -126,12 +126,25 @@ def send_event(options: argparse.Namespace, out: Output) -> int:
     async def send(service: WorkflowService, state: InstanceState) -> dict[str, Json]:
         return await service.send_event_to(state, options.name, payload, event_id=options.event_id)
 
-    answer = asyncio.run(_with_run(options, send))
+    answer = _change(options, out, send)
     if out.as_json:
         out.answer(answer)
     else:
         out.text(f"event {options.name} sent")
     return 0
+
+
+def _change(
+    options: argparse.Namespace,
+    out: Output,
+    act: Callable[[WorkflowService, InstanceState], Awaitable[dict[str, Json]]],
+) -> dict[str, Json]:
+    """Change something about a run, and say so where nobody is there to take note of it."""
+    is_idle = not is_served(options)
+    answer = asyncio.run(_with_run(options, act))
+    if is_idle and "problems" not in answer and "already_finished" not in answer:
+        out.say("No host serves this data directory: the run goes on when `serve` is started.")
+    return answer
 
 
 async def _with_run(

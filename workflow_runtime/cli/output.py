@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from collections.abc import Mapping
 from typing import Any
@@ -11,7 +12,7 @@ from ..plan.types import Json
 
 _MARKS = {
     "completed": "✓", "failed": "✗", "running": "▸", "waiting": "…", "skipped": "-",
-    "pending": "·", "not_run": "·", "outcome_unknown": "?",
+    "canceled": "✗", "pending": "·", "not_run": "·", "outcome_unknown": "?",
 }  # fmt: skip
 
 
@@ -59,6 +60,27 @@ def task_line(task: Mapping[str, Any]) -> str:
     return f"{_MARKS.get(task['status'], ' ')} {task['id']}  {task['status']}{why}"
 
 
+def waiting_lines(workflow_id: str, waiting: Mapping[str, Any]) -> list[str]:
+    """Write what a run waits for, and the command that answers it."""
+    until = f" until {waiting['until']}" if "until" in waiting else ""
+    if "digest" in waiting:
+        asked = json.dumps(waiting["args"], ensure_ascii=False) if "tool" in waiting else ""
+        task = shlex.quote(str(waiting["task"]))
+        answer = f"{workflow_id} {task} --digest {waiting['digest']}"
+        return [
+            f"{waiting['task']} asks{until}: {waiting['message']} {asked}".rstrip(),
+            f"  workflows approve {answer}",
+            f"  workflows reject {answer}",
+        ]
+    if "event" in waiting:
+        name = shlex.quote(str(waiting["event"]))
+        return [
+            f"{waiting['task']} waits for an event{until}",
+            f"  workflows event {workflow_id} {name} JSON",
+        ]
+    return [f"{waiting['task']} waits{until}"]
+
+
 def envelope_text(envelope: Mapping[str, Any]) -> str:
     """Write an envelope for people."""
     name = f"  {envelope['name']}" if envelope.get("name") else ""
@@ -66,6 +88,12 @@ def envelope_text(envelope: Mapping[str, Any]) -> str:
     lines += [f"  {task_line(task)}" for task in envelope.get("tasks", ())]
     if envelope.get("tasks_omitted"):
         lines.append(f"  … and {envelope['tasks_omitted']} more")
+    for waiting in envelope.get("waiting_for", ()):
+        lines += [f"  {line}" for line in waiting_lines(envelope["workflow_id"], waiting)]
+    if "hint" in envelope:
+        lines.append(f"  {envelope['hint']}")
+    elif "no_progress_for" in envelope and not envelope["waiting_for"]:
+        lines.append(f"  nothing has happened for {envelope['no_progress_for']}")
     if error := envelope.get("error"):
         lines.append(f"  error {error['code']}: {error.get('message', '')}")
     if "output" in envelope:

@@ -18,7 +18,7 @@ from ..service import Owner, WorkflowService, has_ended
 from ..skills import Catalog, load_catalog
 from .connecting import connected
 from .inputs import read_json, read_text, text_or_file
-from .output import Output, envelope_text, problem_lines, task_line
+from .output import Output, envelope_text, problem_lines, task_line, waiting_lines
 
 OPERATOR = "operator"
 _LOOK = 0.25
@@ -132,6 +132,11 @@ async def _follow(
             if shown.get(task["id"]) != task["status"] and task["status"] != "pending":
                 out.say(f"  {task_line(task)}")
             shown[task["id"]] = task["status"]
+        for waiting in envelope["waiting_for"]:
+            lines = waiting_lines(workflow_id, waiting)
+            if shown.get(f"? {waiting['task']}") != lines[-1]:
+                out.say("\n".join(f"    {line}" for line in lines))
+            shown[f"? {waiting['task']}"] = lines[-1]
         if has_ended(envelope["status"]):
             return envelope  # type: ignore[no-any-return]
         # A look at a large run takes time from the run itself: at most a tenth of it.

@@ -28,14 +28,18 @@ def decode(submission: Any) -> tuple[dict[str, Any] | None, Problem | None]:
         return None, _TOO_LARGE
     value = _forgive(_decode_once(submission) if isinstance(submission, str) else submission)
     if isinstance(value, str):
-        expected = "an object with 'tasks'"
-        return None, Problem("not_json", "", "the arguments are not valid JSON", expected=expected)
+        message = f"the plan is not valid JSON: {_reason(value) or 'it is text within text'}"
+        return None, Problem("not_json", "", message, expected="an object with 'tasks'")
     flaw = _first_flaw(value)
     if flaw is not None:
         return None, flaw
     if not isinstance(value, dict):
         expected = 'an object such as {"tasks": [...]}'
         return None, Problem("not_an_object", "", "a plan is an object", expected=expected)
+    tasks = value.get("tasks")
+    if isinstance(tasks, str) and (reason := _reason(tasks)) is not None:
+        message = f"tasks must be an array, and is a string that is not valid JSON: {reason}"
+        return None, Problem("wrong_type", "/tasks", message, expected='[{"id": "a", "tool": "…"}]')
     return value, None
 
 
@@ -46,6 +50,15 @@ def _decode_once(text: str) -> Any:
         return loads(text)
     except ValueError:
         return text
+
+
+def _reason(text: str) -> str | None:
+    """Say why *text* is no JSON, and where; nothing of it is repeated."""
+    try:
+        loads(text)
+    except ValueError as error:
+        return str(error)
+    return None
 
 
 def _forgive(value: Any) -> Any:

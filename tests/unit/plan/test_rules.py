@@ -20,6 +20,20 @@ def test_what_is_no_object_is_one_problem(sent):
     assert problem.code in {"not_an_object", "not_json"}
 
 
+@pytest.mark.parametrize(
+    ("sent", "path", "where"),
+    [
+        ('{"tasks": [{"id": "a" "tool": "x"}]}', "", "',' delimiter: line 1 column 23"),
+        ('{"tasks": [', "", "Expecting value: line 1 column 12"),
+        ({"tasks": '[{"id": "a"'}, "/tasks", "',' delimiter: line 1 column 12"),
+    ],
+)
+def test_broken_json_is_told_with_the_place_where_it_breaks(sent, path, where):
+    (problem,) = check(sent, FREE, NOW).problems
+    assert problem.path == path
+    assert where in problem.message
+
+
 def test_a_plan_with_a_number_that_is_not_json_is_refused_with_its_place():
     assert problems(say(float("nan"))) == [("not_json", "/tasks/0/args/m")]
 

@@ -43,6 +43,7 @@ class HubOptions:
     ``lease_grace`` is how long a worker that lost its stream may still complete what it holds;
     ``ping_every`` how often an idle stream is told that the hub lives; ``max_message`` the largest
     gRPC message taken in; ``history_cache`` the memory for encoded histories of live instances.
+    ``is_announced``: others may find the hub by its data directory, as somebody works there.
     """
 
     durability: Durability = Durability.FULL
@@ -51,6 +52,7 @@ class HubOptions:
     retention: timedelta = timedelta(days=30)
     max_message: int = 64 * 1024 * 1024
     history_cache: int = 64 * 1024 * 1024
+    is_announced: bool = True
     clock: Clock = system_clock
 
 
@@ -101,7 +103,8 @@ class SqliteTaskHub:
             raise
         try:
             hub._server = await GrpcServer.start(hub, port)
-            ownership.announce(hub.address)
+            if options.is_announced:
+                ownership.announce(hub.address)
         except BaseException:
             await hub.close()
             raise

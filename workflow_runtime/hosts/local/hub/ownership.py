@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,6 +21,8 @@ from typing import Self
 from workflow_runtime.errors import DataDirectoryError
 
 LOCK_FILE = "host.lock"
+_PATIENCE = 5.0
+_LOOK = 0.05
 
 if sys.platform == "win32":
     import msvcrt
@@ -47,7 +50,10 @@ else:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Holder:
-    """Who holds a data directory: a process, and where its hub answers (``host:port``)."""
+    """Who holds a data directory: a process, and where its hub answers (``host:port``).
+
+    Without an address it answers nobody: it starts, or is there for a moment only.
+    """
 
     pid: int
     address: str | None
@@ -63,9 +69,10 @@ class Ownership:
 
     @classmethod
     def take(cls, directory: Path, *, now: datetime) -> Self:
-        """Lock ``directory``, making it if it is missing.
+        """Lock ``directory``, making it if it is missing; may block for a few seconds.
 
-        Raises DataDirectoryError if it cannot be written, or says who holds it.
+        A holder without an address only looks at what is there, or is about to answer: it is
+        waited for. Raises DataDirectoryError if it cannot be written, or says who holds it.
         """
         try:
             directory.mkdir(parents=True, exist_ok=True)
@@ -75,10 +82,13 @@ class Ownership:
                 f"cannot write to the data directory {str(directory)!r} ({error.strerror}):"
                 " make it writable or choose another one with --data"
             ) from error
-        if not _try_lock(descriptor):
+        ends = time.monotonic() + _PATIENCE
+        while not _try_lock(descriptor):
             holder = _parse(descriptor)
-            os.close(descriptor)
-            raise DataDirectoryError(_held(directory, holder))
+            if time.monotonic() > ends or (holder is not None and holder.address is not None):
+                os.close(descriptor)
+                raise DataDirectoryError(_held(directory, holder))
+            time.sleep(_LOOK)
         ownership = cls(descriptor, now.astimezone(UTC).isoformat(timespec="seconds"))
         try:
             ownership.announce(None)
