@@ -239,3 +239,23 @@ def test_an_operator_is_told_that_nobody_works_on_a_run_now(tmp_path):
     canceled = command("workflows", "cancel", one["workflow_id"], *data)
     assert "Canceling" in canceled.stdout
     assert "No host serves" in canceled.stderr
+
+
+def test_a_run_that_another_command_worked_on_is_gone_on_with_when_that_is_killed(tmp_path):
+    plan = tmp_path / "plan.json"
+    plan.write_text(json.dumps({"tasks": [{"id": "w", "type": "wait", "event": "go"}]}))
+    data = ("--data", tmp_path / "data")
+    running = ("run", plan, "--skill", "incident_triage", *data)
+
+    def ids():
+        listed = command("workflows", "list", "--json", *data)
+        return [one["workflow_id"] for one in json.loads(listed.stdout)["workflows"]]
+
+    with started(*running) as first:
+        (early,) = until(ids)
+        with started(*running) as second:
+            (late,) = until(lambda: set(ids()) - {early})
+            first.kill()
+            first.wait(timeout=20)
+            command("workflows", "event", late, "go", *data)
+            assert second.wait(timeout=40) == 0

@@ -8,7 +8,7 @@ import sys
 from typing import Any
 
 from ..app import now
-from ..errors import InvalidRequestError
+from ..errors import HubUnavailableError, InvalidRequestError
 from ..plan import picture
 from ..plan.check import check
 from ..plan.encoding import loads
@@ -112,6 +112,13 @@ async def _run(
         workflow_id = str(answer["workflow_id"])
         out.say(f"workflow {workflow_id}")
         envelope = await _follow(service, owner, workflow_id, out)
+    if envelope is None:
+        out.say("The host that worked on it has stopped; this command goes on with it.")
+        async with connected(options, work=True) as service:
+            envelope = await _follow(service, owner, workflow_id, out)
+    if envelope is None:
+        message = f"nobody works on {workflow_id} any more; it goes on when `serve` is started"
+        raise HubUnavailableError(message)
     if out.as_json:
         out.answer(envelope)
     else:
@@ -121,13 +128,16 @@ async def _run(
 
 async def _follow(
     service: WorkflowService, owner: Owner, workflow_id: str, out: Output
-) -> dict[str, Any]:
-    """Print each task as its status changes, until the run has ended."""
+) -> dict[str, Any] | None:
+    """Print each task as its status changes, until the run ends; None when its host has gone."""
     shown: dict[str, str] = {}
     clock = asyncio.get_running_loop().time
     while True:
         began = clock()
-        envelope: Any = await service.status(owner, workflow_id, max_bytes=sys.maxsize)
+        try:
+            envelope: Any = await service.status(owner, workflow_id, max_bytes=sys.maxsize)
+        except HubUnavailableError:
+            return None
         for task in envelope.get("tasks", ()):
             if shown.get(task["id"]) != task["status"] and task["status"] != "pending":
                 out.say(f"  {task_line(task)}")
