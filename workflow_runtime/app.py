@@ -71,10 +71,13 @@ class Parts:
     services: Callable[[str], WorkflowService]
 
 
-def build(root: Path, settings: Settings) -> Parts:
-    """Build and check the parts of the app in *root*; raises ConfigurationError."""
+def build(root: Path, settings: Settings, *, ask_servers: bool = True) -> Parts:
+    """Build and check the parts of the app in *root*; raises ConfigurationError.
+
+    Without *ask_servers* no MCP server is asked for its tools: nothing of the app is to be run.
+    """
     logging.getLogger("workflow_runtime").setLevel(settings.log_level)
-    catalog = load_catalog(root)
+    catalog = load_catalog(root, environment=settings.environment, ask_servers=ask_servers)
     longest = _longest_attempt(root, catalog)
     if longest is not None:
         catalog = replace(catalog, max_timeout=timedelta(seconds=longest))

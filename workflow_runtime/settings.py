@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Self
 
 from .errors import ConfigurationError
@@ -24,7 +25,8 @@ class Settings:
     """All settings, as they were given; None where they were not.
 
     ``in_azure``: the process runs in Azure Functions. ``easy_auth``: App Service authentication
-    is on. ``data``: where sessions (and locally the task hub) are kept.
+    is on. ``data``: where sessions (and locally the task hub) are kept. ``environment`` is all that
+    was read, for ``${env:NAME}`` in the app's own files.
     """
 
     data: Path
@@ -44,6 +46,7 @@ class Settings:
     log_level: str = "INFO"
     in_azure: bool = False
     easy_auth: bool = False
+    environment: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
     def read(cls, app_root: Path, environment: Mapping[str, str] | None = None) -> Self:
@@ -76,6 +79,7 @@ class Settings:
             log_level=_log_level(text(f"{_PREFIX}LOG_LEVEL")),
             in_azure=in_azure,
             easy_auth=(text("WEBSITE_AUTH_ENABLED") or "").lower() == "true",
+            environment=MappingProxyType(dict(given)),
         )
 
 
@@ -102,6 +106,14 @@ def _log_level(text: str | None) -> str:
         message = f"{_PREFIX}LOG_LEVEL must be one of {', '.join(levels)}, not {text!r}"
         raise ConfigurationError(message)
     return level
+
+
+def local_environment(app_root: Path) -> Mapping[str, str]:
+    """Return the environment as ``func start`` would set it up, and change nothing.
+
+    Raises ConfigurationError for a ``local.settings.json`` that is no JSON.
+    """
+    return _local_values(app_root / "local.settings.json") | dict(os.environ)
 
 
 def prepare_local_environment(app_root: Path, data: Path) -> None:

@@ -38,6 +38,7 @@ def copy(tmp_path: Path) -> Path:
         ("a_new_package", "", "Dependencies point inwards"),
         ("web/offender", "import azure.functions", "Azure and Durable"),
         ("execution/offender", "import openai", "Model SDKs"),
+        ("skills/offender", "import mcp", "The SDK of MCP"),
         ("hosts/offender", "from workflow_runtime import settings", "Settings"),
     ],
 )

@@ -37,14 +37,17 @@ async def _settled(data: Path) -> Holder | None:
 
 
 @asynccontextmanager
-async def connected(options: argparse.Namespace, *, work: bool) -> AsyncIterator[WorkflowService]:
+async def connected(
+    options: argparse.Namespace, *, work: bool, plans: bool = False
+) -> AsyncIterator[WorkflowService]:
     """Give the service of the data directory that the options name.
 
     Where a host serves the directory it is asked; otherwise the hub is opened here, and with
-    *work* the app's own work is done here as well.
+    *work* the app's own work is done here as well. Where *plans* are checked, or run, the app's MCP
+    servers are asked for their tools.
     """
     places = prepare(options)
-    parts = build(places.root, Settings.read(places.root))
+    parts = build(places.root, Settings.read(places.root), ask_servers=work or plans)
     holder = await _settled(places.data)
     if holder is not None and holder.address is not None:
         yield parts.services(client_json(holder.address))

@@ -80,7 +80,7 @@ def rerun_run(options: argparse.Namespace, out: Output) -> int:
     async def rerun(service: WorkflowService, state: InstanceState) -> dict[str, Json]:
         return await service.rerun_instance(state, plan)
 
-    answer: Any = _change(options, out, rerun)
+    answer: Any = _change(options, out, rerun, plans=True)
     if out.as_json:
         out.answer(answer)
     elif "problems" in answer:
@@ -138,10 +138,12 @@ def _change(
     options: argparse.Namespace,
     out: Output,
     act: Callable[[WorkflowService, InstanceState], Awaitable[dict[str, Json]]],
+    *,
+    plans: bool = False,
 ) -> dict[str, Json]:
     """Change something about a run, and say so where nobody is there to take note of it."""
     is_idle = not is_served(options)
-    answer = asyncio.run(_with_run(options, act))
+    answer = asyncio.run(_with_run(options, act, plans=plans))
     if is_idle and "problems" not in answer and "already_finished" not in answer:
         out.say("No host serves this data directory: the run goes on when `serve` is started.")
     return answer
@@ -150,8 +152,10 @@ def _change(
 async def _with_run(
     options: argparse.Namespace,
     act: Callable[[WorkflowService, InstanceState], Awaitable[dict[str, Json]]],
+    *,
+    plans: bool = False,
 ) -> dict[str, Json]:
-    async with connected(options, work=False) as service:
+    async with connected(options, work=False, plans=plans) as service:
         return await act(service, await service.find(options.id))
 
 

@@ -15,6 +15,7 @@ from ..plan.encoding import loads
 from ..plan.grants import Grants
 from ..plan.types import Json
 from ..service import Owner, WorkflowService, has_ended
+from ..settings import local_environment
 from ..skills import Catalog, load_catalog
 from .connecting import connected
 from .inputs import read_json, read_text, text_or_file
@@ -25,7 +26,8 @@ _LOOK = 0.25
 
 
 def _grants(options: argparse.Namespace) -> Grants:
-    catalog = load_catalog(options.app_root.resolve())
+    root = options.app_root.resolve()
+    catalog = load_catalog(root, environment=local_environment(root))
     return catalog.grants(_known(options.skill, catalog))
 
 

@@ -4,7 +4,7 @@ from .arguments import InvalidArgumentsError
 from .attempts import call_tool, carry_out, refuse
 from .calls import StepCalls
 from .context import TaskContext, task_context
-from .failures import AgentMissingError
+from .failures import AgentMissingError, OutcomeUnknownError
 from .markers import FileMarkers, Markers
 from .pool import ToolPool
 from .redaction import redact
@@ -24,6 +24,7 @@ __all__ = [
     "FileMarkers",
     "InvalidArgumentsError",
     "Markers",
+    "OutcomeUnknownError",
     "ResultNotJsonError",
     "Signal",
     "StepCalls",

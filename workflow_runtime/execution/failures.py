@@ -38,6 +38,10 @@ class AlreadyBegunError(Exception):
     """A tool that must act only once was begun before, by a delivery that reported no end."""
 
 
+class OutcomeUnknownError(Exception):
+    """Something was called and did not report its end; the text is safe to show."""
+
+
 # The first row that fits counts; what no row names shows nothing but its type.
 _TABLE: tuple[tuple[type[BaseException], str, str, str], ...] = (
     (InvalidArgumentsError, "invalid_arguments", "terminal", "{place}: {error}"),
@@ -57,6 +61,7 @@ _TABLE: tuple[tuple[type[BaseException], str, str, str], ...] = (
         "terminal",
         "{place}: it may act only once and was begun before; nobody knows how that ended",
     ),
+    (OutcomeUnknownError, "outcome_unknown", "unknown", "{place}: {error}"),
     (
         StillRunningError,
         "outcome_unknown",

@@ -104,8 +104,8 @@ class Attempts:
             grants = self.catalog.grants(skill)
             if request.target in (tools if is_tool else grants.agents):
                 return None
-            if is_tool and request.target in grants.unloaded:
-                reason = grants.unloaded[request.target]
+            reason = grants.why_unloaded(request.target) if is_tool else None
+            if reason is not None:
                 return _failure("tool_missing", f"tool {request.target!r} failed to load: {reason}")
         what = "tool" if is_tool else "sub-agent"
         message = f"{what} {request.target!r} is not granted to skill {skill!r} any more"

@@ -109,14 +109,20 @@ def _limit(key: str, given: object) -> int | timedelta:
 class Grants:
     """All that one skill's plans may use.
 
-    ``unloaded`` maps a tool's name to the reason why its file did not load, so that a plan that
-    names it can be told.
+    ``unloaded`` maps a tool's name, or ``server.*`` for all tools of an MCP server, to the reason
+    why it did not load, so that a plan that names it can be told.
     """
 
     tools: Mapping[str, ToolGrant] = field(default_factory=dict)
     agents: Mapping[str, AgentGrant] = field(default_factory=dict)
     limits: Limits = field(default_factory=Limits)
     unloaded: Mapping[str, str] = field(default_factory=dict)
+
+    def why_unloaded(self, tool: str) -> str | None:
+        """Return why the tool did not load, None where it was not expected to."""
+        server, dot, _ = tool.partition(".")
+        whole = self.unloaded.get(f"{server}.*") if dot else None
+        return self.unloaded.get(tool, whole)
 
     def policies(self, tools: Iterable[str], agents: Iterable[str]) -> Policies:
         """Return the policies of what a plan names, to be frozen into its run."""

@@ -23,6 +23,7 @@ from .model import (
     AuthLevel,
     ChatTools,
     Endpoints,
+    McpAccess,
     ModelOptions,
     Skill,
     SubAgentLink,
@@ -34,12 +35,11 @@ _SUFFIX = ".agent.md"
 _AUTH = ("function", "admin", "anonymous", "entra")
 _USED = (
     "name", "description", "model", "model_options", "timeout", "endpoints", "builtin_endpoints",
-    "workflows", "tools", "metadata",
+    "workflows", "tools", "mcp", "metadata",
 )  # fmt: skip
 # Accepted, so that an app written for them starts, and answered with one warning each.
 _WITHOUT_EFFECT = {
     "trigger": "",
-    "mcp": "",
     "skills": "",
     "input_schema": "",
     "response_schema": "",
@@ -98,6 +98,7 @@ def _read(path: Path, shown: str) -> AgentFile:
         endpoints=endpoints,
         workflows=_workflows(keys, shown),
         tools=_chat_tools(keys),
+        mcp=_mcp_access(keys),
         metadata=_metadata(keys),
     )
     return AgentFile(skill=skill, shown=shown, warnings=_warnings(keys, shown, ignored))
@@ -194,6 +195,13 @@ def _chat_tools(keys: Section) -> ChatTools:
     if isinstance(given, bool):
         return ChatTools(enabled=given)
     return ChatTools(exclude=keys.section("tools", ("exclude",)).texts("exclude"))
+
+
+def _mcp_access(keys: Section) -> McpAccess:
+    given = keys.raw("mcp")
+    if isinstance(given, bool):
+        return McpAccess(enabled=given)
+    return McpAccess(exclude=keys.section("mcp", ("exclude",)).texts("exclude"))
 
 
 def _metadata(keys: Section) -> MappingProxyType[str, Json]:

@@ -21,6 +21,7 @@ from ..plan.policies import WorkPolicy
 from .agent_files import FOLDERS as AGENT_FOLDERS
 from .agent_files import AgentFile, read_agent_files
 from .binding import build_tool
+from .mcp import all_of, load_mcp_tools
 from .model import Skill, WorkflowSettings
 from .spelling import known_or_near
 from .tool_files import ToolFile, read_tool_files
@@ -41,6 +42,7 @@ MANAGEMENT_TOOLS = frozenset(
 class Catalog:
     """All skills by slug, all tools by name; ``unloaded`` says why a tool is not there.
 
+    ``servers`` are the app's MCP servers; a tool of one is a workflow tool named ``server.tool``.
     ``max_timeout`` is how long the host lets one attempt take.
     """
 
@@ -48,15 +50,17 @@ class Catalog:
     workflow_tools: ToolBox = field(default_factory=dict)
     chat_tools: ToolBox = field(default_factory=dict)
     unloaded: Mapping[str, str] = field(default_factory=dict)
+    servers: frozenset[str] = frozenset()
     warnings: tuple[str, ...] = ()
     max_timeout: timedelta | None = None
 
     def grants(self, slug: str) -> Grants:
         """Return what plans of the skill may use: nothing where its workflows are off."""
-        settings = self.skills[slug].workflows
+        skill = self.skills[slug]
+        settings = skill.workflows
         if settings is None:
             return Grants()
-        tools = (t for n, t in self.workflow_tools.items() if n not in settings.exclude)
+        tools = (t for n, t in self.workflow_tools.items() if not _is_withheld(n, skill, settings))
         return Grants(
             tools={tool.name: _tool_grant(tool) for tool in tools},
             agents={
@@ -68,7 +72,11 @@ class Catalog:
                 for link in settings.subagents
             },
             limits=self._bounded(settings.limits),
-            unloaded={n: why for n, why in self.unloaded.items() if n not in settings.exclude},
+            unloaded={
+                name: why
+                for name, why in self.unloaded.items()
+                if not _is_withheld(name, skill, settings)
+            },
         )
 
     def _bounded(self, limits: Limits) -> Limits:
@@ -87,6 +95,13 @@ class Catalog:
         return tuple(skill for skill in self.skills.values() if skill.is_front)
 
 
+def _is_withheld(name: str, skill: Skill, settings: WorkflowSettings) -> bool:
+    server, dot, _ = name.partition(".")
+    if name in settings.exclude:
+        return True
+    return bool(dot) and (all_of(server) in settings.exclude or skill.mcp.withholds(server, name))
+
+
 def _tool_grant(tool: Tool) -> ToolGrant:
     return ToolGrant(
         name=tool.name,
@@ -97,22 +112,29 @@ def _tool_grant(tool: Tool) -> ToolGrant:
     )
 
 
-def load_catalog(app_root: Path) -> Catalog:
+def load_catalog(
+    app_root: Path, *, environment: Mapping[str, str] | None = None, ask_servers: bool = True
+) -> Catalog:
     """Read the app's skills and tools; raises ConfigurationError with one clear line.
 
-    A tool file that does not import is no error: the app starts without its tools.
+    A tool file that does not import, or an MCP server that does not answer, is no error: the app
+    starts without its tools. *environment* has the variables that ``mcp.json`` names; without
+    *ask_servers* no server is started or asked.
     """
     files = list(read_agent_files(app_root))
     skills = _by_slug(files)
     tools = _Tools(read_tool_files(app_root))
+    mcp = load_mcp_tools(app_root, environment or {}, ask=ask_servers)
     catalog = Catalog(
         skills=skills,
-        workflow_tools=MappingProxyType(dict(sorted(tools.in_plans.items()))),
-        chat_tools=MappingProxyType(dict(sorted(tools.in_chat.items()))),
-        unloaded=MappingProxyType(dict(sorted(tools.unloaded.items()))),
+        workflow_tools=_sorted({**tools.in_plans, **mcp.tools}),
+        chat_tools=_sorted(tools.in_chat),
+        unloaded=_sorted({**tools.unloaded, **mcp.unloaded}),
+        servers=mcp.servers,
         warnings=(
             *(warning for file in files for warning in file.warnings),
             *tools.warnings(),
+            *mcp.warnings,
             *_unreachable(skills),
         ),
     )
@@ -121,6 +143,10 @@ def load_catalog(app_root: Path) -> Catalog:
     for warning in catalog.warnings:
         _LOG.warning("%s", warning)
     return catalog
+
+
+def _sorted[T](by_name: Mapping[str, T]) -> Mapping[str, T]:
+    return MappingProxyType(dict(sorted(by_name.items())))
 
 
 def _by_slug(files: Iterable[AgentFile]) -> Mapping[str, Skill]:
@@ -214,12 +240,17 @@ def _check_names(file: AgentFile, catalog: Catalog) -> None:
                 f"{file.shown}: 'workflows.subagents' names {link.agent!r}, and no .agent.md file"
                 f" has that slug; {known_or_near(link.agent, catalog.skills)}"
             )
+    whole = {all_of(server) for server in catalog.servers}
+    of_mcp = {name for name in catalog.workflow_tools if "." in name}
+    unloaded = Grants(unloaded=catalog.unloaded)
     for key, excluded, tools in (
-        ("workflows.exclude", settings.exclude, {**catalog.workflow_tools, **catalog.unloaded}),
-        ("tools.exclude", file.skill.tools.exclude, {**catalog.chat_tools, **catalog.unloaded}),
+        ("workflows.exclude", settings.exclude, {*catalog.workflow_tools, *whole}),
+        ("tools.exclude", file.skill.tools.exclude, {*catalog.chat_tools}),
+        ("mcp.exclude", file.skill.mcp.exclude, {*catalog.servers, *of_mcp}),
     ):
         for name in excluded:
-            if name not in tools:
+            # A server that did not answer may well have the tool.
+            if name not in tools and unloaded.why_unloaded(name) is None:
                 raise ConfigurationError(
                     f"{file.shown}: {key!r} names {name!r}, which is no tool of that kind;"
                     f" {known_or_near(name, tools)}"

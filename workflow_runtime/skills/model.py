@@ -41,6 +41,18 @@ class ChatTools:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class McpAccess:
+    """Which tools of MCP servers a skill's plans may use: all but ``server`` or ``server.tool``."""
+
+    enabled: bool = True
+    exclude: tuple[str, ...] = ()
+
+    def withholds(self, server: str, tool: str) -> bool:
+        """Tell whether the tool, named ``server.tool``, is kept from the skill's plans."""
+        return not self.enabled or server in self.exclude or tool in self.exclude
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SubAgentLink:
     """A sub-agent that a skill's plans may run; ``when`` is the routing hint, None: its own.
 
@@ -76,6 +88,7 @@ class Skill:
     endpoints: Endpoints = field(default_factory=Endpoints)
     workflows: WorkflowSettings | None = None
     tools: ChatTools = field(default_factory=ChatTools)
+    mcp: McpAccess = field(default_factory=McpAccess)
     metadata: Mapping[str, Json] = field(default_factory=dict)
 
     @property

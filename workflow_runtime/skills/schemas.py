@@ -136,7 +136,8 @@ def _references(schema: Any) -> set[str]:
         return set().union(*map(_references, schema)) if schema else set()
     if not isinstance(schema, Mapping):
         return set()
-    found = {str(schema["$ref"]).removeprefix(_DEFINITIONS)} if "$ref" in schema else set()
+    given = schema.get("$ref")  # a property may have that name, and is then described by an object
+    found = {given.removeprefix(_DEFINITIONS)} if isinstance(given, str) else set()
     return found.union(*(_references(v) for k, v in schema.items() if k not in _DATA))
 
 

@@ -98,7 +98,6 @@ def test_both_spellings_of_endpoints_are_read(skill, given, expected):
     ("given", "key"),
     [
         ("trigger: {type: timer_trigger, args: {schedule: '0 0 15 * * *'}}", "trigger"),
-        ("mcp: false", "mcp"),
         ("skills: {exclude: [a]}", "skills"),
         ("input_schema: {type: object}", "input_schema"),
         ("response_schema: {type: object}", "response_schema"),

@@ -16,8 +16,9 @@ def tools(draft: Draft) -> Iterator[Problem]:
         if task.kind != "tool" or not isinstance(name, str) or name in grants.tools:
             continue
         path = task.path("tool")
-        if name in grants.unloaded:
-            message = f"tool {name!r} failed to load: {grants.unloaded[name]}"
+        reason = grants.why_unloaded(name)
+        if reason is not None:
+            message = f"tool {quoted(name)} failed to load: {reason}"
             expected = f"another tool: {listed(grants.tools)}"
             yield Problem("tool_failed_to_load", path, message, task.id, expected=expected)
         elif "${" in name:
