@@ -7,6 +7,7 @@ again only where a retry policy says so.
 
 from __future__ import annotations
 
+import logging
 import math
 import traceback
 from dataclasses import dataclass, field
@@ -81,7 +82,8 @@ _TABLE: tuple[tuple[type[BaseException], str, str, str], ...] = (
 )
 
 
-_DECIDED_HERE = (
+_DECIDED = (
+    RetryableError, ToolError,
     InvalidArgumentsError, ResultNotJsonError, ResultTooLargeError, ToolMissingError,
     AgentMissingError, RunCanceledError, AlreadyBegunError, NoThreadError, StillRunningError,
     TimeOverError,
@@ -114,10 +116,11 @@ def failure_of(error: BaseException, place: Place) -> dict[str, Any]:
     code, kind, message = _classify(error, place)
     if place.once and not isinstance(error, _BEFORE_THE_CALL):
         kind = "terminal"
-    # What was decided here says all in its text; elsewhere the way to the error matters too.
-    is_told = isinstance(error, _DECIDED_HERE) and error.__cause__ is None
+    # What somebody decided says all in its text; elsewhere the way to the error matters too.
+    is_told = isinstance(error, _DECIDED) and error.__cause__ is None
     told = redact(message) if is_told else _traceback(error)
-    _LOG.warning("%s failed with %s\n%s", place, code, told, extra=_ids(place))
+    level = logging.INFO if code == "canceled" else logging.WARNING
+    _LOG.log(level, "%s ended with %s: %s", place, code, told, extra=_ids(place))
     failure: dict[str, Any] = {
         "code": code,
         "message": redact(message),
