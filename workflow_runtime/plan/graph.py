@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from . import templates
-from .model import AgentTask, ApprovalTask, Task, ToolTask, WaitTask
+from .model import ApprovalTask, Task, ToolTask, WaitTask
 from .templates import Expression, Template
 
 
@@ -90,8 +90,3 @@ def topological_order(waits_for: Mapping[str, Iterable[str]]) -> list[str]:
             if missing[dependent] == 0:
                 order.append(dependent)
     return order
-
-
-def agent_tasks(tasks: Iterable[Task]) -> Iterator[AgentTask]:
-    """Yield the sub-agent tasks."""
-    yield from (task for task in tasks if isinstance(task, AgentTask))
