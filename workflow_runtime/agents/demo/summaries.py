@@ -57,8 +57,9 @@ def _incident(output: Mapping[str, Any]) -> Iterator[str]:
     else:
         yield "2. Probable cause: the evidence does not point to a deploy."
         yield "3. Next step: look at the dependencies that the log names."
-    for line in (logs.get("lines") or [])[:2]:
-        yield f"   {line}"
+    quoted = (logs.get("lines") or [])[:2]
+    if quoted:
+        yield from ("", "```", *map(str, quoted), "```")
 
 
 def _signals(metrics: Mapping[str, Any]) -> str:
