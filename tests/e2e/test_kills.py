@@ -17,7 +17,7 @@ from workflow_runtime.hosts.local.hub import read_holder
 from workflow_runtime.service import Owner, has_ended
 from workflow_runtime.settings import Settings
 
-KILLS = int(os.environ.get("WORKFLOW_RUNTIME_E2E_KILLS", "6"))
+KILLS = int(os.environ.get("TEST_APP_KILLS", "6"))
 OWNER = Owner(principal="p", skill="desk", session="s")
 SKILL = """---
 name: Desk
@@ -88,6 +88,7 @@ def lines(app):
     return [json.loads(line) for line in (app / "book" / "calls.jsonl").read_text().splitlines()]
 
 
+@pytest.mark.timeout(60 + 4 * KILLS)
 async def test_runs_end_right_though_the_host_is_killed_and_no_key_acts_twice(app):
     data = app / "data"
     chance = random.Random(KILLS)

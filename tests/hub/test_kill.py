@@ -1,7 +1,7 @@
 """
 The host is killed at random points and started again; nothing that was acknowledged is lost.
 
-WORKFLOW_RUNTIME_KILLS says how often (25 unless set).
+TEST_KILLS says how often (25 unless set).
 """
 
 import json
@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-KILLS = int(os.environ.get("WORKFLOW_RUNTIME_KILLS", "25"))
+KILLS = int(os.environ.get("TEST_KILLS", "25"))
 ROOT = Path(__file__).parents[2]
 HOST = Path(__file__).with_name("kill_host.py")
 
