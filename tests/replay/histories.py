@@ -34,6 +34,9 @@ type Action = tuple[int, str, Any]
 
 def write(path: Path, events: Sequence[pb.HistoryEvent], seen: dict[str, Json]) -> None:
     """Keep a history."""
+    for event in events:
+        if event.HasField("taskFailed"):  # it names the folders of the machine
+            event.taskFailed.failureDetails.ClearField("stackTrace")
     value = {"seen": seen, "events": [MessageToDict(event) for event in events]}
     text = json.dumps(value, indent=1, ensure_ascii=False, sort_keys=True)
     path.write_text(text + "\n", encoding="utf-8")
