@@ -203,6 +203,22 @@ async def test_a_rejected_call_of_a_chat_is_not_made(playing):
     assert scene.calls() == []
 
 
+@pytest.mark.parametrize("skill", ["desk", "plain"])
+async def test_a_rejected_call_that_is_run_again_asks_again(playing, skill):
+    script = (CALL, *(Reply(text="Well.") for _ in range(3)))
+    async with playing(*script) as (scene, _):
+        ((run,),) = [[w["workflow_id"] for w in (await scene.say(skill))["workflows"]]]
+        await scene.answer(run, await scene.waiting(run), approved=False)
+        await scene.ended(run)
+        again = await scene.http.post(f"/skills/{skill}/workflows/{run}/rerun", headers=HEADERS)
+        second = again.json()["workflow_id"]
+        question = await scene.waiting(second)
+        assert (question["tool"], scene.calls()) == ("delete_customer", [])
+        await scene.answer(second, question, approved=True)
+        assert (await scene.ended(second))["status"] == "Completed"
+        assert scene.calls() == ["1"]
+
+
 async def test_a_skill_without_workflows_is_told_what_its_call_gave(playing):
     script = (CALL, Reply(text="A person is asked."), Reply(text="Customer 1 is gone."))
     async with playing(*script) as (scene, server):

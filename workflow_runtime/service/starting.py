@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from ..engine import Run, reusable
@@ -16,8 +15,9 @@ from ..hub import InstanceState
 from ..logs import get_logger
 from ..plan.check import check
 from ..plan.encoding import loads
-from ..plan.grants import Grants, ToolGrant
+from ..plan.grants import Grants
 from ..plan.model import AgentTask, Plan, ToolTask, read_plan
+from ..plan.policies import Policies
 from ..plan.templates import escaped
 from ..plan.types import Json
 from . import envelope
@@ -74,16 +74,13 @@ class Starting(ServiceBase):
 
         So a chat turn calls such a tool: the run waits for the answer, and the session is told.
         """
-        policy = self._catalog.chat_tools[tool].policy
         source: dict[str, Any] = {
             "name": f"Call {tool}",
             "tasks": [{"id": "call", "type": "tool", "tool": tool, "args": escaped(args)}],
             "output": "${call.result}",
         }
         grants = self._catalog.grants(owner.skill)
-        asking = ToolGrant(name=tool, policy=policy)
-        granted = replace(grants, tools={**grants.tools, tool: asking})
-        return await self._start(owner, read_plan(source), granted, tells=tells)
+        return await self._start(owner, read_plan(source), grants, tells=tells)
 
     async def rerun(
         self, owner: Owner, workflow_id: str, plan: Any = None, *, tells: bool = True
@@ -136,10 +133,7 @@ class Starting(ServiceBase):
         started = RunInput(
             plan=plan,
             limits=grants.limits,
-            policies=grants.policies(
-                (task.tool for task in plan.tasks if isinstance(task, ToolTask)),
-                (task.agent for task in plan.tasks if isinstance(task, AgentTask)),
-            ),
+            policies=self._policies(owner, plan, grants, again),
             owner=owner,
             tells=tells,
             root=workflow_id if again is None else again[0].root,
@@ -163,6 +157,30 @@ class Starting(ServiceBase):
             "poll_after_seconds": envelope.POLL_SECONDS,
             "next": envelope.END_YOUR_TURN,
         }
+
+    def _policies(
+        self, owner: Owner, plan: Plan, grants: Grants, again: tuple[RunInput, Run] | None
+    ) -> Policies:
+        """Freeze what is said of the attempts of the plan's tools and agents.
+
+        A plan that was not checked anew may name what is not granted to plans: a chat tool that
+        asks a person asks here too, and of what is gone the earlier run's policy stays. It may
+        be back when the step is run, and must not be less guarded then.
+        """
+        tools = {task.tool for task in plan.tasks if isinstance(task, ToolTask)}
+        agents = {task.agent for task in plan.tasks if isinstance(task, AgentTask)}
+        policies = grants.policies(tools, agents)
+        chat_tools = self._catalog.chat_tools_of(owner.skill)
+        asking = {name: t.policy for name, t in chat_tools.items() if t.policy.approval}
+        earlier = Policies() if again is None else again[0].policies
+        return Policies(
+            tools={
+                **earlier.tools,
+                **{name: asking[name] for name in sorted(tools & set(asking))},
+                **policies.tools,
+            },
+            agents={**earlier.agents, **policies.agents},
+        )
 
     async def _started_with(self, owner: Owner, key: str) -> dict[str, Json] | None:
         """Return the answer for a key that was used before."""
