@@ -97,6 +97,20 @@ async def test_a_notification_without_an_answer_is_answered_and_not_repeated(
     assert [r["kind"] for r in records(tmp_path)] == ["notification", "assistant"]
 
 
+async def test_a_notification_that_is_answered_late_is_what_the_model_reads_last(
+    make_chat, ended, tmp_path
+):
+    models = ScriptedModels(says("Hello."), says("It is done."))
+    chat = make_chat(models)
+    left = Record(kind="notification", text="told", at="2026-05-04T14:00:00Z", workflow_id="w1")
+    await chat._sessions.append(OWNER, left)
+    _ = [e async for e in chat.stream(OWNER, "hello?", context=None, workflows=ended)]
+    await chat.notify(OWNER, "w1", workflows=ended)
+    assert models.requests[-1].messages[-1].text == "told"
+    kinds = [r["kind"] for r in records(tmp_path)]
+    assert kinds == ["notification", "user", "assistant", "assistant"]
+
+
 async def test_two_runs_are_answered_each(make_chat, ended, tmp_path):
     ended.status_of["w2"] = "Failed"
     chat = make_chat(ScriptedModels(says("Noted.")))

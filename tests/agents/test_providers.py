@@ -115,6 +115,7 @@ async def test_trouble_becomes_a_clear_problem(models_at, make_chat, workflows, 
     assert isinstance(failed, TurnFailed)
     assert failed.code == code
     assert named in failed.message
+    assert (failed.status == 429) == (code == "model_rate_limited")
     assert "sk-secret123" not in failed.message
 
 

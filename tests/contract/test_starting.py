@@ -7,7 +7,12 @@ import pytest
 from tests.contract.conftest import durable
 from tests.contract.tasks import event, gate, line_of, tool
 from tests.fakes import OWNER
-from workflow_runtime.errors import ConflictError, TerminalError, TooManyActiveError
+from workflow_runtime.errors import (
+    ConflictError,
+    InvalidRequestError,
+    TerminalError,
+    TooManyActiveError,
+)
 from workflow_runtime.service import Owner
 
 
@@ -93,3 +98,34 @@ async def test_a_canceled_run_can_be_run_again(host):
     await host.service.send_event(OWNER, again, "paid")
     assert (await host.ended(again))["status"] == "Completed"
     assert host.cast.calls["a"] == 1
+
+
+@pytest.mark.parametrize("flag", [True, "true", "True"])
+async def test_a_dry_run_starts_nothing_and_says_what_would_be_done(sqlite_host, flag):
+    plan = {
+        "tasks": [tool("a", "charge"), tool("b", for_each="${a.result}", args={"n": "${item}"})]
+    }
+    preview = await sqlite_host.service.start(OWNER, {**plan, "dry_run": flag})
+    assert preview["tasks"] == 2
+    assert await sqlite_host.service.list(OWNER) == []
+
+
+@pytest.mark.parametrize("flag", ["yes", 1, [], {}])
+async def test_what_is_neither_true_nor_false_is_not_taken_for_a_real_start(sqlite_host, flag):
+    with pytest.raises(InvalidRequestError, match="dry_run is true or false"):
+        await sqlite_host.service.start(OWNER, {"tasks": [tool("a")], "dry_run": flag})
+    assert await sqlite_host.service.list(OWNER) == []
+
+
+async def test_a_few_runs_of_one_status_among_many_are_found_in_a_few_looks(sqlite_host):
+    await asyncio.gather(*(sqlite_host.run(tool("a")) for _ in range(12)))
+    asked = []
+    query = sqlite_host.hub.query
+
+    async def counted(*given, **options):
+        asked.append(given)
+        return await query(*given, **options)
+
+    sqlite_host.service._hub.query = counted
+    assert await sqlite_host.service.list(OWNER, limit=1, status="Failed") == []
+    assert len(asked) <= 2

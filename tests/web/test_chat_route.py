@@ -8,7 +8,7 @@ import pytest
 
 from tests.web.fakes import FakeChat, app, skill
 from workflow_runtime.agents.events import ToolEnded, ToolStarted, TurnDone, TurnFailed
-from workflow_runtime.errors import HubUnavailableError, ModelError
+from workflow_runtime.errors import DataDirectoryError, HubUnavailableError, ModelError
 from workflow_runtime.web import Timings
 
 JSON = {"content-type": "application/json"}
@@ -189,6 +189,7 @@ async def test_a_failed_turn_is_a_problem_that_never_asks_the_caller_for_a_key(
     ("error", "status", "code"),
     [
         (HubUnavailableError("the hub is down"), 503, "hub_unavailable"),
+        (DataDirectoryError("/srv/data is full"), 503, "data_directory_unusable"),
         (ModelError("model_failed", "no", status=502), 502, "model_failed"),
     ],
 )
@@ -196,6 +197,7 @@ async def test_an_error_of_the_runtime_keeps_its_meaning(error, status, code):
     answer = await post(b'{"message": "hi"}', chat=FakeChat(failing(error)))
 
     assert (answer.status_code, answer.json()["code"]) == (status, code)
+    assert "/srv" not in answer.text
 
 
 async def test_an_unexpected_error_shows_a_correlation_id_and_nothing_of_its_text(caplog):

@@ -88,6 +88,13 @@ async def test_an_edited_plan_that_is_wrong_is_answered_with_its_problems(client
     assert answer.json()["problems"] == [{"code": "missing_field"}]
 
 
+async def test_a_number_that_no_json_reader_keeps_is_a_bad_request(client):
+    body, headers = '{"payload": 1e999}', {"content-type": "application/json"}
+    answer = await client.post("workflows/w1/events/go", content=body, headers=headers)
+
+    assert answer.status_code == 400
+
+
 @pytest.mark.parametrize("path", ["approvals/a", "events/go", "rerun"])
 async def test_a_run_of_another_session_is_not_found(client, path):
     body = {"approved": True, "digest": "d1"}

@@ -9,13 +9,13 @@ or the failure are stored as one record at the end, so that a session never hold
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from secrets import token_hex
 from typing import Any
 
-from ..errors import WorkflowNotFoundError, WorkflowRuntimeError
+from ..errors import DataDirectoryError, WorkflowNotFoundError
 from ..execution import ToolPool
 from ..logs import bound, get_logger
 from ..plan.encoding import scrub
@@ -203,7 +203,7 @@ class Chat:
         request = TurnRequest(
             skill=turn.skill,
             instructions=self._instructions(turn.skill),
-            entries=entries(await self._sessions.read(turn.owner)),
+            entries=entries(_asked_last(await self._sessions.read(turn.owner), turn.answers)),
             tools=self._tools(turn, changed),
             timeout=turn.skill.timeout,
             correlation_id=turn.correlation_id,
@@ -256,14 +256,21 @@ async def _reported(
     with bound(correlation_id=correlation_id):
         try:
             ended = await turn
-        except WorkflowRuntimeError as error:
+        except DataDirectoryError:
             logger.exception("a turn could not be stored")
-            ended = TurnFailed(code="turn_failed", message=str(error), status=500)
+            message = "The session cannot be read or stored now; the log of the app says why."
+            ended = TurnFailed(code="data_directory_unusable", message=message, status=503)
         except Exception:
             logger.exception("a turn failed")
             ended = unexpected(correlation_id)
         finally:
             emit(ended)
+
+
+def _asked_last(records: Sequence[Record], workflow_id: str | None) -> list[Record]:
+    """Put the notification that is answered at the end: something may have been said after it."""
+    asked = [each for each in records if workflow_id and each.workflow_id == workflow_id]
+    return [*(each for each in records if each not in asked), *asked]
 
 
 def _failure(ended: TurnFailed, envelope: dict[str, Json] | None) -> str:

@@ -125,7 +125,7 @@ def _from_status(status: int, detail: str, provider: str) -> ModelError:
                 "The model provider limits requests (429): wait, or raise the quota of the model "
                 f"in {model}."
             )
-            return ModelError("model_rate_limited", message, status=503)
+            return ModelError("model_rate_limited", message, status=429)
         case 408 | 504:
             message = f"The model provider timed out ({status}); look at {endpoint}."
             return ModelError("model_timed_out", message, status=504)

@@ -8,6 +8,7 @@ reads ``NaN`` or ``Infinity``, and answers every bad text with one ValueError.
 from __future__ import annotations
 
 import json
+import math
 from typing import Any, NoReturn
 
 from .types import Json
@@ -48,10 +49,18 @@ def loads(text: str | bytes) -> Any:
     Duplicate keys keep the last value, as in :mod:`json`.
     """
     try:
-        return json.loads(text, parse_constant=_refuse_constant)
+        return json.loads(text, parse_constant=_refuse_constant, parse_float=_finite)
     except RecursionError:
         message = "the JSON is nested too deeply"
         raise ValueError(message) from None
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if math.isinf(value):
+        message = "a number is too large"
+        raise ValueError(message)
+    return value
 
 
 def _refuse_constant(name: str) -> NoReturn:

@@ -26,7 +26,7 @@ END_YOUR_TURN = "End your turn; you will be told when it ends."
 POLL_SECONDS = 5
 
 _MAX_WAITS = 10
-_MAX_MESSAGE = 1_000
+_MAX_MESSAGE = 10_000
 _NOT_OPENED = 9
 _QUIET = timedelta(seconds=30)
 
@@ -104,7 +104,7 @@ def full(
     envelope = _common(state, status, summary) | {"name": run.plan.name}
     envelope["usage"] = dict(run.usage.to_json())
     if not has_ended(status):
-        envelope["waiting_for"] = _waiting_for(run)
+        envelope["waiting_for"] = _waiting_for(run, max_bytes)
         envelope |= _idle(state, now)
     if run.outcome is not None and run.outcome.error is not None:
         envelope["error"] = run.outcome.error.to_json()
@@ -116,20 +116,26 @@ def full(
     return _with_tasks(envelope, run, max_bytes)
 
 
-def _waiting_for(run: Run) -> list[Json]:
-    """Return a few of the waits, questions to people first and with all that was asked."""
+def _waiting_for(run: Run, max_bytes: int) -> list[Json]:
+    """Return a few of the waits, questions to people first and with all that was asked.
+
+    They take a third of *max_bytes*; where there is not room for all that many ask, each is cut.
+    """
     waits = [step for step in run.waiting if step.waits_for is not Wait.RETRY]
     waits.sort(key=lambda step: (step.waits_for is not Wait.APPROVAL, step.until, step.id))
-    return [_wait(run, step) for step in waits[:_MAX_WAITS]]
+    shown = waits[:_MAX_WAITS]
+    asking = sum(step.question is not None for step in shown)
+    room = min(_MAX_MESSAGE, max_bytes // (6 * max(asking, 1)))
+    return [_wait(run, step, room) for step in shown]
 
 
-def _wait(run: Run, step: Step) -> dict[str, Json]:
+def _wait(run: Run, step: Step, room: int) -> dict[str, Json]:
     shown: dict[str, Json] = {"task": step.id, "kind": str(step.waits_for)}
     task = run.tasks[step.id].task if step.id in run.tasks else None
     if step.question is not None:
-        shown |= {"message": step.question.message[:_MAX_MESSAGE], "digest": step.question.digest}
+        shown |= {"message": _cut(step.question.message, room), "digest": step.question.digest}
         if step.question.tool is not None:
-            args = preview(step.question.args, _MAX_MESSAGE, "task_id and path")
+            args = preview(step.question.args, room, "task_id and path")
             shown |= {"tool": step.question.tool, "args": args}
     elif isinstance(task, WaitTask) and task.event is not None:
         shown["event"] = task.event
@@ -221,6 +227,11 @@ def _line(step: Step, skip_reason: str | None) -> dict[str, Json]:
     return line
 
 
+def _cut(text: str, room: int) -> str:
+    raw = text.encode()
+    return text if len(raw) <= room else raw[: max(0, room - 3)].decode("utf-8", "ignore") + "…"
+
+
 def preview(value: Json, room: int, how: str) -> Json:
     """Return *value*, or its beginning where it has more than *room* bytes of JSON."""
     text = dumps(value)
@@ -276,8 +287,18 @@ def _record(run: Run | None, task_id: str) -> Json:
 
 
 def _follow(name: str, value: Any, path: str) -> Any:
-    inner = path.removeprefix("${").removesuffix("}").removeprefix(f"{name}.")
-    found = parse_path(f"_{inner}" if inner.startswith("[") else f"_.{inner}")
+    """Look *path* up; where it leads nowhere it may begin with the name, as a reference does."""
+    inner = path.removeprefix("${").removesuffix("}")
+    try:
+        return _at(value, inner)
+    except InvalidRequestError:
+        if not inner.startswith(f"{name}."):
+            raise
+        return _at(value, inner.removeprefix(f"{name}."))
+
+
+def _at(value: Any, path: str) -> Any:
+    found = parse_path(f"_{path}" if path.startswith("[") else f"_.{path}")
     if found is None:
         message = f"path {path!r} is not a plain path such as result.items[0].name"
         raise InvalidRequestError(message)

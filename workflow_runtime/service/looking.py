@@ -96,7 +96,9 @@ class Looking(ServiceBase):
         found: Envelopes = []
         after: str | None = None
         while len(found) < limit:
-            page = await self._hub.query(prefix, limit=min(limit, MAX_LISTED), after=after)
+            # With a status most of a page may be of no use: a small one is asked for in vain.
+            size = MAX_LISTED if status is not None else min(limit, MAX_LISTED)
+            page = await self._hub.query(prefix, limit=size, after=after)
             for one in page.instances:
                 if before is not None and one.instance_id.startswith(before, len(prefix)):
                     return found[:limit]

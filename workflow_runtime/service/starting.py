@@ -57,13 +57,14 @@ class Starting(ServiceBase):
         if options.get("help") is not None:
             return _help(options["help"])
         grants = self._catalog.grants(owner.skill)
+        dry_run = _flag("dry_run", options.get("dry_run"))
         key = _key(options.get("idempotency_key"))
         if key is not None and (earlier := await self._started_with(owner, key)) is not None:
             return earlier
         checked = check(submission, grants, self._clock(), context=context, data=data)
         if checked.plan is None:
             return _rejected([problem.to_json() for problem in checked.problems])
-        if options.get("dry_run") is True:
+        if dry_run:
             return preview_plan(checked.plan, grants)
         return await self._start(owner, checked.plan, grants, tells=tells, key=key)
 
@@ -228,6 +229,16 @@ def _key(given: object) -> str | None:
     if isinstance(given, str) and len(given) <= MAX_KEY:
         return given
     message = f"idempotency_key is text of at most {MAX_KEY} characters"
+    raise InvalidRequestError(message)
+
+
+def _flag(name: str, given: object) -> bool:
+    """Read a flag as models write it; what is neither must not be taken for a no."""
+    if isinstance(given, str) and given.lower() in {"true", "false"}:
+        return given.lower() == "true"
+    if given is None or given == "" or isinstance(given, bool):
+        return given is True
+    message = f"{name} is true or false"
     raise InvalidRequestError(message)
 
 

@@ -41,7 +41,6 @@ _KNOWN: tuple[tuple[type[WorkflowRuntimeError], int, str, int | None], ...] = (
     (ConflictError, 409, "conflict", None),
     (TooManyActiveError, 429, "too_many_active", 30),
     (HubUnavailableError, 503, "hub_unavailable", 5),
-    (DataDirectoryError, 503, "data_directory_unusable", None),
 )
 
 
@@ -113,6 +112,13 @@ def problem_of(error: Exception) -> Problem:
             return error.problem
         case ModelError():
             return model_problem(error.code, str(error), error.status)
+        case DataDirectoryError():
+            logger.error("the data directory cannot be used", exc_info=error)
+            return Problem(
+                status=503,
+                code="data_directory_unusable",
+                detail="The app cannot use its data directory now; its log says why.",
+            )
     for kind, status, code, retry_after in _KNOWN:
         if isinstance(error, kind):
             return Problem(status=status, code=code, detail=str(error), retry_after=retry_after)

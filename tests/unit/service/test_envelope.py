@@ -1,6 +1,7 @@
 """The envelope: bounded whatever is in it, what needs attention first, counts that are honest."""
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -66,6 +67,32 @@ def test_what_a_person_is_asked_comes_before_other_waits():
     ]  # fmt: skip
     assert shown[0]["args"] == {"id": 7}
     assert shown[0]["digest"] == driven.question("ask").digest
+
+
+@pytest.mark.parametrize("asked", [1, 12])
+def test_long_questions_leave_room_for_the_tasks_and_say_that_they_are_cut(asked):
+    tasks = ({"id": f"ask{n}", "type": "approval", "message": "é" * 1_000} for n in range(asked))
+    shown: Any = full(Driven(*tasks))
+    assert len(dumps(shown).encode()) <= BYTES
+    assert shown["waiting_for"][0]["message"].endswith("…")
+    assert shown["tasks"]
+
+
+def test_a_person_is_shown_the_whole_question():
+    driven = Driven({"id": "ask", "type": "approval", "message": "é" * 2_000})
+    shown: Any = envelope.full(state(run=driven.run), driven.run, now=NOW, max_bytes=64 * 1024)
+    assert shown["waiting_for"][0]["message"] == "é" * 2_000
+
+
+@pytest.mark.parametrize("name", ["result", "error", "status", "items", "logs"])
+def test_a_path_may_begin_with_the_tasks_own_name_whatever_that_is(name):
+    driven = Driven(tool(name))
+    driven.done(name, {name: {"items": [1]}, "n": 2})
+    for path, value in ((f"result.{name}.items[0]", 1), (f"{name}.result.n", 2), ("result.n", 2)):
+        answer = envelope.task_answer(
+            state("COMPLETED", driven.run), driven.run, name, path, max_bytes=BYTES
+        )
+        assert answer["value"] == value
 
 
 def test_a_pause_before_another_attempt_is_not_a_wait():
