@@ -58,7 +58,7 @@ async def test_a_server_that_comes_back_is_called_again_and_a_call_between_was_n
         call = await attempts.begun(tmp_path / "cut")
     cut = (await call)["failure"]
     assert cut["code"] == "outcome_unknown"
-    away = await attempts.failure("lab.add", a=1, b=2)
+    away = await attempts.failure("lab.shout", text="anybody?")
     assert (away["code"], away["kind"]) == ("failed", "retryable")
     assert "'lab'" in away["message"]
     with served(port):

@@ -73,3 +73,17 @@ async def test_sessions_are_left_and_resumed_by_id():
         await dialog.get_by_label("Resume another session").fill(first)
         await dialog.get_by_role("button", name="Resume").click()
         await expect(page.locator(".message.user")).to_contain_text("first")
+
+
+async def test_a_page_stays_in_its_session_though_another_tab_begins_a_new_one():
+    chat = FakeChat()
+    async with opened(app([skill()], chat=chat)) as page:
+        await ask(page, "one")
+        await expect(page.get_by_role("button", name="Send")).to_be_enabled()
+        await expect(page.locator(".message.assistant")).to_have_count(1)
+        await page.evaluate(
+            "localStorage.setItem(`workflow-runtime.session.${document.body.dataset.skill}`, 'b')"
+        )
+        await ask(page, "two")
+        await expect(page.locator(".message.assistant")).to_have_count(2)
+        assert chat.asked[0].owner == chat.asked[1].owner

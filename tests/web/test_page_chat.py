@@ -76,9 +76,14 @@ async def test_a_connection_that_breaks_in_a_turn_loses_no_answer():
         await ask(page)
         await expect(page.get_by_role("alert")).to_contain_text("The connection was lost")
         owner = Owner(principal="function-key", skill="triage", session="s")
+        chat.say(owner, "assistant", "A run ended before.")  # whose turn was first
+        await expect(page.locator(".message.assistant").first).to_contain_text("A run ended")
+        await expect(page.locator("#notice")).to_be_visible()
         chat.say(owner, "user", "what happened?")
         chat.say(owner, "assistant", "Half and whole.")
-        await expect(page.locator(".message.assistant")).to_have_text(["AnswerHalf and whole."])
+        await expect(page.locator(".message.assistant")).to_have_text(
+            ["AnswerA run ended before.", "AnswerHalf and whole."]
+        )
         await expect(page.locator("#notice")).to_be_hidden()
 
 

@@ -184,3 +184,64 @@ async def test_a_run_that_failed_can_be_run_again():
         await page.get_by_role("button", name="Run again").click()
         await expect(page.get_by_role("article", name="Workflow Again: Pending")).to_be_visible()
         assert ("rerun", "o1-w1", None) in workflows.calls
+
+
+async def two_runs(asked):
+    for name in ("o1-w1", "o1-w2"):
+        envelope = run(workflow_id=name)
+        asked.workflows.put(asked.owner, envelope)
+        yield WorkflowChanged(envelope=envelope)
+    yield TurnDone(response="Both are going.")
+
+
+async def test_each_of_two_runs_gets_its_answer():
+    chat, workflows = FakeChat(two_runs), FakeWorkflows()
+    async with opened(app([skill()], chat=chat, workflows=workflows)) as page:
+        await ask(page)
+        await expect(page.locator(".card .pill")).to_have_text(["Running", "Running"])
+        owner = chat.asked[0].owner
+        for name in ("o1-w1", "o1-w2"):
+            workflows.put(owner, ended(workflows.runs[owner][name]))
+        await expect(page.locator(".card .pill")).to_have_text(["Completed", "Completed"])
+        for text in ("The first is over.", "The second is over."):
+            await expect(page.locator("#activity")).to_contain_text("its answer is coming")
+            chat.say(owner, "assistant", text)
+            await expect(page.locator(".message.assistant").last).to_contain_text(text)
+        await expect(page.locator("#activity")).to_be_hidden()
+
+
+async def test_a_run_that_ended_is_shown_whole_when_its_page_comes_to_the_front():
+    chat, workflows = FakeChat(starting), FakeWorkflows()
+    listed = workflows.list
+
+    async def in_short(owner, **options):
+        kept = [dict(one) for one in await listed(owner, **options)]
+        return [{k: v for k, v in one.items() if k not in ("tasks", "output")} for one in kept]
+
+    workflows.list = in_short  # type: ignore[method-assign]
+    hidden = "Object.defineProperty(Document.prototype, 'hidden', {get: () => !window.front})"
+    async with opened(app([skill()], chat=chat, workflows=workflows)) as page:
+        await ask(page)
+        await expect(page.locator(".card .pill")).to_have_text("Running")
+        owner = chat.asked[0].owner
+        workflows.put(owner, ended(workflows.runs[owner]["o1-w1"], output={"cause": "deploy 42"}))
+        chat.say(owner, "assistant", "It is over.")
+        await page.add_init_script(hidden)
+        await page.reload()
+        await expect(page.locator(".card .pill")).to_have_text("Completed")
+        await expect(page.locator(".card .output")).to_have_count(0)
+        await page.evaluate(
+            "window.front = true; document.dispatchEvent(new Event('visibilitychange'))"
+        )
+        await expect(page.locator(".card .output")).to_have_count(1)
+
+
+async def test_a_result_of_many_comments_does_not_stop_the_page():
+    chat, workflows = FakeChat(starting), FakeWorkflows()
+    async with opened(app([skill()], chat=chat, workflows=workflows)) as page:
+        await ask(page)
+        await expect(page.locator(".card .pill")).to_have_text("Running")
+        owner = chat.asked[0].owner
+        text = "<!-- file -->\n" * 500 + "# Report"
+        workflows.put(owner, ended(workflows.runs[owner]["o1-w1"], output={"text": text}))
+        await expect(page.locator(".card .output")).to_have_count(1)

@@ -1,5 +1,6 @@
 // The chat page: joins the composer, the conversation and the runs to the server's routes.
 
+import { isReplied, lastQuestionAt, unanswered } from "./answers.js";
 import { Api } from "./api.js";
 import { endOf, hasEnded, isTold, statusLabel } from "./cards.js";
 import { askKey, askSession, confirm, showReport } from "./dialogs.js";
@@ -8,16 +9,20 @@ import { Runs } from "./runs.js";
 import { Timeline } from "./timeline.js";
 
 const ANSWER_IS_COMING = "The workflow has ended; its answer is coming.";
+const WAITING = "Waiting for the answer…";
 const slug = document.body.dataset.skill;
 const SESSION_KEY = `workflow-runtime.session.${slug}`;
 const VALID_SESSION = /^[A-Za-z0-9._-]{1,128}$/;
 const TURN_WITHIN_MS = 900_000;
 const LONGEST_PAUSE_MS = 4000;
 
+// A page stays in the session that it was loaded with: another tab may have begun a new one since.
 const session = {
-  get: () => localStorage.getItem(SESSION_KEY),
+  id: localStorage.getItem(SESSION_KEY),
+  get: () => session.id,
   set(id) {
-    if (id === session.get()) return;
+    if (id === session.id) return;
+    session.id = id;
     localStorage.setItem(SESSION_KEY, id);
     showSession();
   },
@@ -33,7 +38,7 @@ const runs = new Runs({
   },
   onEnded(envelope) {
     announce(`Workflow ${envelope.name || ""} ended: ${statusLabel(envelope.status)}.`);
-    if (isTold(envelope)) awaitAnswer(endOf(envelope), ANSWER_IS_COMING);
+    if (isTold(envelope)) awaitRun(endOf(envelope));
   },
 });
 
@@ -50,18 +55,18 @@ async function send(text) {
   showEmpty();
   timeline.scrollToEnd();
   setActivity("Thinking…");
-  const turn = { answer: null, problem: null };
+  const turn = { answer: null, problem: null, after: lastQuestionAt(reads.messages) };
   try {
     const heardTheEnd = await api.stream(text, (name, data) => onEvent(turn, name, data));
     turn.answer?.flush();
-    if (!heardTheEnd) await followOnServer();
+    if (!heardTheEnd) await followOnServer(turn);
     else await settle(turn);
   } catch (error) {
-    if (turn.answer) await followOnServer();
+    if (turn.answer) await followOnServer(turn);
     else takeBack(question, text, error);
   } finally {
     setSending(false);
-    setActivity(awaiting?.text ?? "");
+    setActivity(waiting.text);
   }
 }
 
@@ -82,13 +87,14 @@ function onEvent(turn, name, data) {
 }
 
 // Reads may overtake each other: an older one never replaces what a newer one brought.
-const reads = { begun: 0, shown: 0 };
+const reads = { begun: 0, shown: 0, messages: [] };
 
 async function refresh() {
   const read = reads.begun += 1;
   const history = await api.history();
   if (read > reads.shown) {
     reads.shown = read;
+    reads.messages = history.messages;
     timeline.setHistory(history);
   }
   return history;
@@ -107,9 +113,9 @@ async function settle(turn) {
   }
 }
 
-async function followOnServer() {
+async function followOnServer(turn) {
   showNotice("The connection was lost", "The turn goes on at the server; its answer will appear here.");
-  await awaitAnswer(TO_THE_QUESTION, "Waiting for the answer…");
+  await awaitReply(turn.after);
   timeline.dropLive();
 }
 
@@ -124,51 +130,54 @@ function takeBack(question, text, error) {
 
 // --- answers that come by themselves ---------------------------------------------------------------
 
-let awaiting = null;
+// `ends` has the times of all ends that were seen: an answer that came stands for one of them only.
+const waiting = { ends: [], question: null, until: 0, text: "", polls: false };
 
-// Stands for the answer to the last question, where others have the time at which a run ended.
-const TO_THE_QUESTION = Number.POSITIVE_INFINITY;
+function awaitRun(end) {
+  if (Number.isNaN(end)) return;
+  waiting.ends.push(end);
+  poll(ANSWER_IS_COMING);
+}
 
-// Read the history until the answer is there; what is waited for already is waited for together.
-function awaitAnswer(since, text) {
-  const until = Date.now() + TURN_WITHIN_MS;
-  if (awaiting) {
-    awaiting.since = Math.max(awaiting.since, since);
-    awaiting.until = until;
-    return awaiting.done;
-  }
-  awaiting = { since, until, text };
-  setActivity(text);
-  awaiting.done = pollHistory().finally(() => {
-    awaiting = null;
-    if (!sending) setActivity("");
+// Resolves when the question that was asked after that time has its answer, or it is given up.
+function awaitReply(after) {
+  return new Promise((resolve) => {
+    waiting.question = { after, resolve };
+    poll(WAITING);
   });
-  return awaiting.done;
+}
+
+async function poll(text) {
+  waiting.until = Date.now() + TURN_WITHIN_MS;
+  waiting.text ||= text;
+  setActivity(waiting.text);
+  if (waiting.polls) return;
+  waiting.polls = true;
+  await pollHistory();
+  waiting.question?.resolve();
+  Object.assign(waiting, { question: null, text: "", polls: false });
+  if (!sending) setActivity("");
 }
 
 async function pollHistory() {
-  for (let delay = 500; Date.now() < awaiting.until; delay = Math.min(LONGEST_PAUSE_MS, delay * 1.2)) {
+  for (let delay = 500; Date.now() < waiting.until; delay = Math.min(LONGEST_PAUSE_MS, delay * 1.2)) {
     try {
       const before = timeline.messages.size;
-      const history = await refresh();
-      if (isAnswered(history.messages, awaiting.since)) {
-        if (timeline.messages.size > before) announce(`Answer: ${history.messages.at(-1).text}`);
-        hideNotice();
-        return;
+      const { messages } = await refresh();
+      const isNew = timeline.messages.size > before && messages.at(-1).role === "assistant";
+      if (isNew) announce(`Answer: ${messages.at(-1).text}`);
+      if (waiting.question && isReplied(messages, waiting.question.after)) {
+        waiting.question.resolve();
+        waiting.question = null;
       }
+      if (!waiting.question && !unanswered(messages, waiting.ends)) return hideNotice();
     } catch (error) {
       if (error.problem?.status && error.problem.status < 500) return showProblem(error);
     }
     await new Promise((resolve) => setTimeout(resolve, delay));
   }
+  waiting.ends = [];
   showNotice("No answer yet", "Send a message to ask what came out, or reload the page later.");
-}
-
-// A run's end is answered without a question: by an answer that follows another one.
-function isAnswered(messages, since) {
-  if (since === TO_THE_QUESTION) return messages.at(-1)?.role === "assistant";
-  return messages.some((message, index) => message.role === "assistant" &&
-    messages[index - 1]?.role !== "user" && Date.parse(message.at) >= since);
 }
 
 // --- what the page says ----------------------------------------------------------------------------
@@ -262,17 +271,16 @@ function listen() {
 async function resume() {
   const [history] = await Promise.all([refresh(), runs.load()]);
   timeline.scrollToEnd();
-  const last = history.messages.at(-1);
-  const openSince = last?.role === "user" ? Date.parse(last.at) : Number.NaN;
-  if (Date.now() - openSince < TURN_WITHIN_MS) {
-    awaitAnswer(TO_THE_QUESTION, "Waiting for the answer…");
+  const isRecent = (time) => Date.now() - time < TURN_WITHIN_MS;
+  if (history.messages.at(-1)?.role === "user" && isRecent(lastQuestionAt(history.messages))) {
+    awaitReply(lastQuestionAt(history.messages.slice(0, -1)));
   }
   for (const { envelope } of runs.cards.values()) {
-    const ended = hasEnded(envelope) && isTold(envelope) ? endOf(envelope) : Number.NaN;
-    if (Date.now() - ended < TURN_WITHIN_MS && !isAnswered(history.messages, ended)) {
-      awaitAnswer(ended, ANSWER_IS_COMING);
+    if (hasEnded(envelope) && isTold(envelope) && isRecent(endOf(envelope))) {
+      waiting.ends.push(endOf(envelope));
     }
   }
+  if (unanswered(history.messages, waiting.ends)) poll(ANSWER_IS_COMING);
 }
 
 async function start() {
@@ -285,7 +293,7 @@ async function start() {
     } catch (error) {
       showProblem(error);
     }
-    if (!awaiting) setActivity("");
+    setActivity(waiting.text);
   }
   showEmpty();
   input.focus({ preventScroll: true });

@@ -6,7 +6,7 @@ import { markdown } from "./markdown.js";
 
 const MAX_REPORTS = 6;
 const MAX_DEPTH = 5;
-const HTML = /^(?:\s|<!--[^]*?-->)*(?:<!doctype html|<html[\s>])/i;
+const HTML = /^(?:\s|<!--(?:(?!-->)[^])*-->)*(?:<!doctype html|<html[\s>])/i;
 const FENCED = /^\s*```html?\s*\n([^]*?)\n?```\s*$/i;
 
 export function resultOf(output, title, showReport) {

@@ -24,6 +24,7 @@ export class Runs {
     this.cards = new Map();
     this.timers = new Map();
     this.failures = new Map();
+    this.reads = new Map();
     setInterval(() => this.tick(), 1000);
     document.addEventListener("visibilitychange", () => this.wake());
   }
@@ -63,8 +64,12 @@ export class Runs {
     if (document.hidden) return;
     clearTimeout(this.timers.get(id));
     const card = this.cards.get(id);
+    // Reads may overtake each other: what an older one brings is not news any more.
+    const read = (this.reads.get(id) ?? 0) + 1;
+    this.reads.set(id, read);
     try {
       const envelope = await this.api.workflow(id);
+      if (read !== this.reads.get(id)) return;
       this.failures.delete(id);
       this.show(card, envelope);
       if (!hasEnded(envelope)) this.askLater(id, pace(envelope));
@@ -129,7 +134,9 @@ export class Runs {
   // A page that nobody sees asks for nothing; seen again, it asks at once.
   wake() {
     if (document.hidden) return;
-    for (const [id, card] of this.cards) if (!hasEnded(card.envelope)) this.ask(id);
+    for (const [id, { envelope }] of this.cards) {
+      if (!hasEnded(envelope) || !envelope.tasks) this.ask(id);
+    }
   }
 }
 
