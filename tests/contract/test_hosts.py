@@ -164,6 +164,17 @@ async def test_forty_agents_that_fail_alike_are_given_up(anywhere):
     assert len(went.result("each")) == 40
 
 
+async def test_items_that_are_tried_again_hold_back_those_that_were_not_tried_yet(anywhere):
+    anywhere.cast.fails = {str(n): [RetryableError("busy")] * 9 for n in range(40)}
+    each = gives("each", "${item}", for_each=[str(n) for n in range(40)], concurrency=4)
+    again = {"max_attempts": 3, "initial": "PT0.01S"}
+    went = await anywhere.go(each | {"retry": again, "on_error": "continue"})
+    begun = [name for name, count in anywhere.cast.calls.items() if count]
+    assert len(begun) <= 4 + 5
+    assert went.counts["not_run"] == 40 - len(begun)
+    assert went.run.tasks["each"].failure.code == "breaker_open"
+
+
 # --- attempts ------------------------------------------------------------------------------------
 
 

@@ -76,6 +76,12 @@ class Book:
         self.running.pop(step.id)
         self.ready.ended(state)
 
+    def back_off(self, state: TaskState, step: Step, until: datetime) -> None:
+        """Have a step that failed wait for another attempt."""
+        state.backing_off += 1
+        step.backs_off = True
+        self.wait(step, Wait.RETRY, until)
+
     def wait(self, step: Step, reason: Wait, until: datetime) -> None:
         """Have the step wait, at most *until* then; it holds no slot."""
         step.waits_for, step.until = reason, until
@@ -92,7 +98,12 @@ class Book:
         self.deadlines.drop(step)
         step.until, step.waits_for = None, None
         self.move(step, Status.PENDING)
-        state.queue.append(step)
+        if step.backs_off:
+            state.backing_off -= 1
+            step.backs_off = False
+            state.queue.appendleft(step)  # before those that were not tried yet
+        else:
+            state.queue.append(step)
         self.ready.add(state)
 
     def fail(

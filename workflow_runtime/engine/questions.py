@@ -137,4 +137,5 @@ class Questions:
             self._gate = None
             self._book.stop_with("Failed", failure)
         else:
-            self._book.fail(state, step, failure, result=answer)
+            is_asked_for = isinstance(state.task, ApprovalTask)  # a tool has returned nothing
+            self._book.fail(state, step, failure, result=answer if is_asked_for else None)

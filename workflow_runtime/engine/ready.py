@@ -40,7 +40,11 @@ class ReadyQueue:
             place = self._heap[0]
             state = self._tasks[place[1]]
             target = state.target or ""
-            is_ready = bool(state.queue) and state.has_room
+            is_ready = (
+                bool(state.queue)
+                and state.has_room
+                and state.may_start(state.queue[0], self._slots)
+            )
             is_full = self._running.get(target, 0) >= (state.policy.concurrency or self._slots)
             if is_ready and not is_full:
                 return state, state.queue.popleft()

@@ -167,7 +167,7 @@ class Run:
                 self._attempt_ended(*self._expect(event.step, event), event)
             case Answered() if self._inbox.is_new(event.id):
                 self._questions.answer(event)
-            case EventArrived() if self._inbox.is_new(event.id):
+            case EventArrived() if self._inbox.is_new(f"{event.name} {event.id}"):
                 self._waits.arrived(event)
 
     def _expect(self, step_id: StepId, event: Event) -> tuple[TaskState, Step]:
@@ -187,14 +187,26 @@ class Run:
             return
         self._book.usage.add_tokens(event.input_tokens, event.output_tokens)
         if isinstance(event, Asked):
+            self._stop_over_budget()
             self._questions.agent_asks(state, step, event)
             return
+        self._attempt_succeeded(state, step, event)
+        self._stop_over_budget()
+
+    def _attempt_succeeded(self, state: TaskState, step: Step, event: Succeeded) -> None:
         value = step_value(state, event.value)
         unmet = retrying.unmet_condition(state, value)
         if unmet is not None:
             self._attempt_failed(state, step, unmet)
         else:
             self._book.close(state, step, Status.COMPLETED, value)
+
+    def _stop_over_budget(self) -> None:
+        """Start nothing more, and ask nobody, once ``max_tokens`` is reached and work is left."""
+        limit, used = self.limits.max_tokens, self._book.usage.tokens
+        if limit is not None and used >= limit and self._book.unfinished:
+            message = f"the run used {used} of {limit} tokens (max_tokens)"
+            self._book.stop_with("Failed", Failure(code="budget_exhausted", message=message))
 
     def _attempt_failed(self, state: TaskState, step: Step, failure: Failure) -> None:
         if failure.code == "canceled" and self.is_stopping:
@@ -206,7 +218,10 @@ class Run:
             self._book.fail(state, step, retrying.final_failure(step, failure))
             return
         step.failure = replace(failure, task=step.id)
-        self._book.wait(step, Wait.RETRY, self._book.now + pause)
+        if failure.code == "condition_not_met":  # it is polled: nothing is wrong
+            self._book.wait(step, Wait.RETRY, self._book.now + pause)
+        else:
+            self._book.back_off(state, step, self._book.now + pause)
 
     # -- time ------------------------------------------------------------------------------------
 

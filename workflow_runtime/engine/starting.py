@@ -47,7 +47,7 @@ class Starter:
         step.identity = (task.tool, args)
         if self._reuse.closes(self._book, state, step):
             return None
-        if self._questions.asks_for_tool(state, step, task.tool, args) or not self._may(state):
+        if self._questions.asks_for_tool(state, step, task.tool, args):
             return None
         self._book.usage.tool_calls += 1
         return CallTool(
@@ -79,17 +79,13 @@ class Starter:
         )
 
     def _may(self, state: TaskState, *, run: bool = False) -> bool:
-        """Whether the budgets allow it; *run*: it is one more run of a sub-agent."""
-        limits, used = self._book.limits, self._book.usage
-        if run and used.agent_runs >= limits.max_agent_runs:
-            code = "agent_runs_exhausted"
-            message = f"the run may run sub-agents {limits.max_agent_runs} times (max_agent_runs)"
-        elif limits.max_tokens is not None and used.tokens >= limits.max_tokens:
-            code = "budget_exhausted"
-            message = f"the run used {used.tokens} of {limits.max_tokens} tokens (max_tokens)"
-        else:
+        """Whether ``max_agent_runs`` allows it; *run*: it is one more run of a sub-agent."""
+        limit = self._book.limits.max_agent_runs
+        if not run or self._book.usage.agent_runs < limit:
             return True
-        self._book.stop_with("Failed", Failure(code=code, message=message, task=state.id))
+        message = f"the run may run sub-agents {limit} times (max_agent_runs)"
+        failure = Failure(code="agent_runs_exhausted", message=message, task=state.id)
+        self._book.stop_with("Failed", failure)
         return False
 
 

@@ -85,6 +85,7 @@ class Step:
     is_approved: bool = False
     identity: tuple[Json, ...] | None = None
     is_reused: bool = False
+    backs_off: bool = False
 
     @property
     def digest(self) -> str | None:
@@ -105,7 +106,10 @@ class Step:
 
 @dataclass(slots=True)
 class TaskState:
-    """One task of the plan while it runs; ``streak`` counts equal failures in a row."""
+    """One task of the plan while it runs; ``streak`` counts equal failures in a row.
+
+    ``backing_off`` counts the steps that failed and wait for another attempt.
+    """
 
     task: Task
     priority: tuple[int, int]
@@ -121,6 +125,7 @@ class TaskState:
     skip_reason: str | None = None
     queued: bool = False
     streak: tuple[str, int] = ("", 0)
+    backing_off: int = 0
 
     @property
     def id(self) -> str:
@@ -154,6 +159,16 @@ class TaskState:
         """Whether the task's own ``concurrency`` lets one more step run."""
         limit = self.task.concurrency if isinstance(self.task, ToolTask | AgentTask) else None
         return limit is None or self.running < limit
+
+    def may_start(self, step: Step, slots: int) -> bool:
+        """Whether there is room for the step: where some fail and wait, for no more than that.
+
+        Without this a ``for_each`` whose items all fail would begin every one of them before the
+        first has used up its attempts.
+        """
+        is_new = not step.attempts and self.backing_off > 0
+        limit = self.task.concurrency if isinstance(self.task, ToolTask | AgentTask) else None
+        return not is_new or self.running + self.backing_off < min(slots, limit or slots)
 
     def result(self) -> Json:
         """Return what ``${id.result}`` gives."""

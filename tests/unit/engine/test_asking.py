@@ -148,3 +148,13 @@ def test_an_answer_after_a_cancel_calls_nothing(cancel):
     assert driven.answer("a", digest=digest) == []
     driven.turn(Succeeded("b", 1))
     assert driven.run.outcome.status == "Canceled"
+
+
+def test_a_rejected_tool_has_given_nothing():
+    careful = WorkPolicy(approval=True)
+    driven = Driven(tool("a", for_each=[1, 2], on_error="continue"), policy=careful)
+    driven.answer("a[0]")
+    driven.done("a[0]", "gone")
+    driven.answer("a[1]", approved=False)
+    assert driven.run.outcome.output == {"a": ["gone", None]}
+    assert "by ann" in driven.run.tasks["a"].steps[1].failure.message

@@ -108,6 +108,28 @@ def test_a_run_is_stopped_when_its_agents_have_used_up_their_runs():
     assert driven.counts() == {"total": 3, "completed": 2, "not_run": 1}
 
 
+@pytest.mark.parametrize(
+    "then",
+    [
+        {"id": "b", "type": "wait", "duration": "P1D", "depends_on": ["a"]},
+        {"id": "b", "type": "wait", "event": "paid"},
+        {"id": "b", "type": "approval", "message": "May I?", "depends_on": ["a"]},
+    ],
+)
+def test_a_token_budget_that_is_used_up_ends_the_run_at_once_whatever_is_left(then):
+    driven = Driven(agent("a"), then, max_tokens=100)
+    driven.turn(Succeeded("a", {"text": "x"}, input_tokens=90, output_tokens=20))
+    assert driven.status == "Failed"
+    assert driven.run.outcome.error.code == "budget_exhausted"
+    assert driven.run.outcome.output == {"a": "x"}
+
+
+def test_a_token_budget_that_is_used_up_by_the_last_step_does_no_harm():
+    driven = Driven(agent("a"), max_tokens=100)
+    driven.turn(Succeeded("a", {"text": "x"}, input_tokens=90, output_tokens=20))
+    assert driven.status == "Completed"
+
+
 def test_a_run_is_stopped_when_its_tokens_are_used_up():
     driven = Driven(agent("a"), tool("b", depends_on=["a"]), max_tokens=100)
     del driven.open["a"]

@@ -96,3 +96,12 @@ def test_a_clock_that_goes_back_is_not_followed():
     assert driven.run.deadline > driven.now
     driven.wait(2700)
     assert driven.run.outcome.status == "Completed"
+
+
+def test_events_of_two_names_may_have_one_id():
+    driven = Driven(
+        {"id": "a", "type": "wait", "event": "paid"}, {"id": "b", "type": "wait", "event": "sent"}
+    )
+    for name in ("paid", "paid", "sent"):
+        driven.turn(EventArrived(id="1", name=name, payload=name))
+    assert driven.run.outcome.output == {"a": "paid", "b": "sent"}
