@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ..errors import TemplateError
+from ..plan.counting import known_items
 from ..plan.grants import Limits
 from ..plan.graph import data_expressions, dependencies, longest_paths, topological_order
 from ..plan.model import AgentTask, Condition, Plan, ToolTask
 from ..plan.policies import Policies, WorkPolicy
-from ..plan.templates import Constant, Whole
+from ..plan.templates import Whole
 from ..plan.types import Json, type_name
 from .scope import RunScope
 from .state import Status, Step, TaskState
@@ -40,9 +41,8 @@ def projected_agent_runs(plan: Plan) -> int:
     runs = 0
     for task in plan.tasks:
         if isinstance(task, AgentTask):
-            each = task.for_each
-            known = isinstance(each, Constant) and isinstance(each.value, list)
-            runs += len(each.value) if known else 1  # type: ignore[union-attr,arg-type]
+            known = None if task.for_each is None else known_items(task.for_each, plan.input)
+            runs += 1 if known is None else len(known)
     return runs
 
 

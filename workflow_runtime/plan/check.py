@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import islice
 from typing import Any
 
 from .decoding import decode
@@ -14,6 +15,9 @@ from .model import Plan, read_plan
 from .problems import Problem
 from .rules import RULES
 from .types import Json
+
+MAX_PROBLEMS = 100
+"""More are not looked for: nobody repairs more at a time, and each costs its reader."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +45,8 @@ def check(
 
     *submission* is anything at all: the decoded arguments of a call, or their text. *now* is
     aware. *context* and *data* are what the caller brings for a plan that names no ``context`` or
-    ``input`` of its own. Never raises.
+    ``input`` of its own. Of a plan with very many problems the first MAX_PROBLEMS are returned.
+    Never raises.
     """
     decoded, problem = decode(submission)
     if decoded is None:
@@ -49,7 +54,7 @@ def check(
     brought = {"context": context, "input": data}
     missing = {k: v for k, v in brought.items() if v is not None and decoded.get(k) is None}
     made = draft({**decoded, **missing}, grants, now)
-    found = [problem for rule in RULES for problem in rule(made)]
+    found = list(islice((problem for rule in RULES for problem in rule(made)), MAX_PROBLEMS))
     if found:
         return Checked(None, tuple(sorted(found, key=_place)), decoded)
     return Checked(read_plan(_normal(made), made.reader), (), decoded)

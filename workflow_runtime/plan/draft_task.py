@@ -52,7 +52,8 @@ class DraftTask:
 
 
 def read_task(index: int, raw: dict[str, Any]) -> DraftTask:
-    """Read a task as far as it can be read."""
+    """Read a task as far as it can be read; a field that is null is not there."""
+    raw = {key: value for key, value in raw.items() if value is not None}
     given = raw.get("id")
     return DraftTask(index, raw, given if isinstance(given, str) else None, kind_of(raw))
 

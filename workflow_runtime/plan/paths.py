@@ -76,10 +76,11 @@ def _segment(found: re.Match[str]) -> Segment | None:
             return str(json.loads(found["quoted"]))
         except ValueError:
             return None
-    text = found["index"] if found["key"] is None else found["key"]
-    if found["key"] is None or (text.isdigit() and text.isascii()):
-        return int(text) if len(text) <= _MAX_DIGITS else None
-    return text
+    key = found["key"]
+    if key is None:
+        return int(found["index"]) if len(found["index"]) <= _MAX_DIGITS else None
+    is_number = key.isdigit() and key.isascii() and len(key) <= _MAX_DIGITS
+    return int(key) if is_number and (key == "0" or key[0] != "0") else key
 
 
 def look_up(value: Any, path: Path, done: Iterable[Segment] = ()) -> Any:

@@ -18,7 +18,7 @@ from .templates import Array, Constant, Expression, Object, Template, Text, Whol
 from .types import Json
 
 _MARK = re.compile(r"\$\$\{|\$\{|\{\{")
-_DOUBLE = re.compile(r"\{\{-?\s*(.{1,1000}?)\s*-?\}\}", re.DOTALL)
+_DOUBLE = re.compile(r"\{\{-?\s*([^{}]{1,1000}?)\s*-?\}\}")
 _NEGATIVE_KEY = re.compile(r"\.(-[0-9]+)(?=[.\[\s}]|$)")
 
 

@@ -64,9 +64,11 @@ def rewrite(text: str, names: frozenset[str]) -> str:
     tokens = _tokens(text)
     edits: list[tuple[int, int, str]] = []
     skip_to = 0
+    in_filter = _in_filter(tokens)
     for position, token in enumerate(tokens):
         before = tokens[position - 1].type if position else "start"
-        spelling, used = _respell(tokens, position, before, names)
+        known = frozenset() if in_filter[position] else names  # there, names are the element's
+        spelling, used = _respell(tokens, position, before, known)
         if spelling is not None and position >= skip_to:
             edits.append((token.start, tokens[position + used - 1].end, spelling))
             skip_to = position + used
@@ -79,6 +81,19 @@ def rewrite(text: str, names: frozenset[str]) -> str:
         pieces += [text[done:start], spelling]
         done = end
     return "".join(pieces) + text[done:]
+
+
+def _in_filter(tokens: list[_Token]) -> list[bool]:
+    """Tell of each token whether it stands inside ``[? ]``."""
+    opened: list[str] = []
+    inside: list[bool] = []
+    for token in tokens:
+        if token.type in _CLOSING and opened:
+            opened.pop()
+        inside.append("filter" in opened)
+        if token.type in _OPENING:
+            opened.append(token.type)
+    return inside
 
 
 def _negated(tokens: list[_Token], first: int, *, whole: bool) -> int:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from ..plan.counting import known_items
 from ..plan.grants import Grants
 from ..plan.graph import dependencies, longest_paths, topological_order
 from ..plan.model import AgentTask, ApprovalTask, Plan, Task, ToolTask
-from ..plan.templates import Constant
 from ..plan.types import Json
 
 DEPENDS = "depends on data"
@@ -47,10 +47,11 @@ def _count(plan: Plan, kind: type[ToolTask | AgentTask]) -> int | str:
             continue
         if task.for_each is None:
             total += 1
-        elif isinstance(task.for_each, Constant) and isinstance(task.for_each.value, list):
-            total += len(task.for_each.value)
-        else:
+            continue
+        known = known_items(task.for_each, plan.input)
+        if known is None:
             return DEPENDS
+        total += len(known)
     return total
 
 

@@ -13,7 +13,7 @@ from ..errors import (
 )
 from ..hub import InstanceState
 from ..logs import get_logger
-from ..plan.check import check
+from ..plan.check import MAX_PROBLEMS, check
 from ..plan.encoding import loads
 from ..plan.grants import Grants
 from ..plan.model import AgentTask, Plan, ToolTask, read_plan
@@ -250,8 +250,9 @@ def _help(topic: object) -> dict[str, Json]:
 
 
 def _rejected(problems: list[dict[str, Any]]) -> dict[str, Json]:
+    these = "all of these" if len(problems) < MAX_PROBLEMS else "these, and there may be more"
     return {
         "error": "invalid_plan",
         "problems": list(problems),
-        "next": "Nothing was started. Fix all of these, then call start_workflow again.",
+        "next": f"Nothing was started. Fix {these}, then call start_workflow again.",
     }

@@ -53,6 +53,7 @@ VALUES = {
         ("a.rows[?ok == true and id < 2].s", "a.rows[?ok == `true` && id < `2`].s"),
         ("a.rows[?not ok].id", "a.rows[?!(ok)].id"),
         ('a.rows[?s == "y"].id', "a.rows[?s == 'y'].id"),
+        ('a.rows[?s == "b"].id', "a.rows[?s == 'b'].id"),
         ("a.rows[0].id == 1", "a.rows[0].id == `1`"),
         ("c[0:2]", "c[0:2]"),
         ("c[-1]", "c[-1]"),

@@ -235,7 +235,6 @@ def test_a_person_or_an_event_is_awaited_as_long_as_a_wait_may_last(task):
         ({"retry": 3, "timeout": 30}, {"retry": {"max_attempts": 3}, "timeout": "PT30S"}),
         ({"continue_on_error": False}, {}),
         ({}, {}),
-        (None, {}),
     ],
 )
 def test_the_previews_execution_object_is_answered_with_the_exact_rewrite(given, meant):

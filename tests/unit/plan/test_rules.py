@@ -9,7 +9,7 @@ import pytest
 from tests.corpus.loading import NOW
 from workflow_runtime.plan import check
 
-from .lab import FREE, checked, fetch, granted, only, problems, say, tool, wait
+from .lab import FREE, checked, fetch, granted, mended, only, problems, say, small, tool, wait
 
 # --- what is sent ------------------------------------------------------------------------------
 
@@ -222,3 +222,49 @@ def test_each_operator_of_a_condition_but_two_is_refused():
 @pytest.mark.parametrize("each", ["x ${a.result}", "text", 3, {"a": 1}])
 def test_for_each_is_one_reference_or_an_array(each):
     assert only(fetch(), say("${item}", for_each=each)).code == "invalid_for_each"
+
+
+# --- what models send --------------------------------------------------------------------------
+
+
+def test_a_field_that_is_null_is_not_there():
+    nothing = dict.fromkeys(("duration", "agent", "message", "until", "for_each", "colour"))
+    assert problems(fetch() | nothing, {"id": "w", "duration": "PT1S", "tool": None}) == []
+
+
+@pytest.mark.parametrize("key", ["01", "4815162342", "007.x"])
+def test_a_key_of_digits_is_read_as_it_is_written(key):
+    text = f"${{input.m.{key}}}"
+    assert problems(say(text), input={"m": {"01": 1, "4815162342": 2, "007": {"x": 3}}}) == []
+
+
+def test_a_text_that_a_task_is_called_like_is_put_into_single_quotes():
+    gate = fetch("b", when='a.result.kind == "a"')
+    problem = only(fetch("a"), gate)
+    assert problem.fix == (
+        {"op": "replace", "path": "/tasks/1/when", "value": "a.result.kind == 'a'"},
+    )
+    assert mended(problem, fetch("a"), gate).plan is not None
+
+
+def test_an_array_that_is_written_as_text_is_read_as_one():
+    each = say("${item}", for_each='["logs", "metrics"]')
+    problem = only(fetch("logs"), each)
+    assert problem.fix is not None
+    assert problem.fix[0]["value"] == ["logs", "metrics"]
+
+
+@pytest.mark.parametrize(
+    ("limits", "code"), [({"max_items": 2}, "too_many_items"), ({"max_agent_runs": 2}, None)]
+)
+def test_a_list_in_the_plans_input_is_counted_before_the_run(limits, code):
+    each = {"id": "a", "agent": "writer", "task": "${item}", "for_each": "${input.l}"}
+    (found,) = problems(each, grants=small(**limits), input={"l": [1, 2, 3]})
+    assert found[0] == (code or "too_many_agent_runs")
+
+
+def test_of_very_many_problems_the_first_hundred_are_told():
+    tasks = [say("${nothing.result}", id=f"t{n}") for n in range(200)]
+    found = checked(*tasks).problems
+    assert len(found) == 100
+    assert {problem.code for problem in found} == {"unknown_reference"}

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from ..counting import known_items
 from ..draft import Draft
 from ..draft_task import DraftTask
+from ..encoding import loads
 from ..expressions import ExpressionError
 from ..problems import Problem, nearest, quoted, replace
 from ..reading import bare, scan
@@ -168,6 +170,8 @@ def _for_each(draft: Draft, task: DraftTask, given: str, path: str) -> Iterator[
             message = f"for_each wants an array, and {given} gives {written(types)}"
             expected = "a reference to an array"
             yield Problem("invalid_for_each", path, message, task.id, expected=expected)
+        items = known_items(template, draft.raw.get("input"))
+        yield from _items(draft, task, items or [], path)
         return
     if isinstance(template, Constant):
         yield _bare_for_each(draft, task, given, path)
@@ -176,7 +180,18 @@ def _for_each(draft: Draft, task: DraftTask, given: str, path: str) -> Iterator[
     yield Problem("invalid_for_each", path, message, task.id, expected="${a.result}")
 
 
+def _list_in(text: str) -> list[Any] | None:
+    try:
+        value = loads(text)
+    except ValueError:
+        return None
+    return value if isinstance(value, list) else None
+
+
 def _bare_for_each(draft: Draft, task: DraftTask, given: str, path: str) -> Problem:
+    if (items := _list_in(given)) is not None:
+        message = "for_each is an array, and is one written as text"
+        return Problem("invalid_for_each", path, message, task.id, replace(path, items))
     message = "for_each is one reference, written ${…}"
     try:
         expression = draft.reader.expression(given.strip())

@@ -3,9 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
+from ..counting import known_items
 from ..draft import Draft
 from ..problems import Problem, pointer
+
+
+def _runs(draft: Draft, each: Any) -> int:
+    """Count the steps of a task as far as they are known."""
+    if isinstance(each, str):
+        each = known_items(draft.reader.text(each)[0], draft.raw.get("input"))
+        return len(each) if each is not None else 0
+    return len(each) if isinstance(each, list) else int(each is None)
 
 
 def counts(draft: Draft) -> Iterator[Problem]:
@@ -18,8 +28,7 @@ def counts(draft: Draft) -> Iterator[Problem]:
     runs = 0
     for task in draft.tasks:
         if task.kind == "sub_agent":
-            each = task.raw.get("for_each")
-            runs += len(each) if isinstance(each, list) else 0 if each is not None else 1
+            runs += _runs(draft, task.raw.get("for_each"))
     if runs > limits.max_agent_runs:
         message = (
             f"the plan runs sub-agents {runs} times; max_agent_runs is {limits.max_agent_runs}"

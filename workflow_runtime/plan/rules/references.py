@@ -131,6 +131,9 @@ def right_source(
     """
     if found.right is None:
         return None
+    as_text = f'"{path}"'
+    if not path.segments and as_text in expression.source:  # a text that a task is called like
+        return expression.source.replace(as_text, f"'{path}'")
     if isinstance(expression.body, Path):
         return found.right
     source = source or expression.source
