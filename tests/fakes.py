@@ -162,12 +162,17 @@ class Told:
 
     ids: list[str] = field(default_factory=list)
     fails: list[Exception] = field(default_factory=list)
+    busy: int = 0
 
-    async def notify(self, owner: Owner, workflow_id: str, **_: Any) -> None:
+    async def notify(self, owner: Owner, workflow_id: str, **_: Any) -> bool:
         """Take note, or fail as long as it shall."""
         if self.fails:
             raise self.fails.pop()
+        self.busy -= 1
+        if self.busy >= 0:
+            return False
         self.ids.append(workflow_id)
+        return True
 
 
 def catalog(cast_: Cast, **limits: Any) -> Catalog:

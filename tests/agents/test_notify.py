@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 
@@ -109,6 +110,28 @@ async def test_a_notification_that_is_answered_late_is_what_the_model_reads_last
     assert models.requests[-1].messages[-1].text == "told"
     kinds = [r["kind"] for r in records(tmp_path)]
     assert kinds == ["notification", "user", "assistant", "assistant"]
+
+
+async def test_a_run_that_ends_in_a_long_turn_is_told_when_that_is_over(
+    make_chat, ended, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("workflow_runtime.agents.chat._PATIENCE", 0.05)
+    gate = asyncio.Event()
+
+    async def list_(*_args, **_kwargs):
+        await gate.wait()
+        return []
+
+    ended.list = list_
+    models = ScriptedModels(calls("list_workflows", {}), says("There."), says("It is done."))
+    chat = make_chat(models)
+    turn = chat.stream(OWNER, "what is there?", context=None, workflows=ended)
+    await anext(turn)
+    assert not await chat.notify(OWNER, "w1", workflows=ended)
+    gate.set()
+    _ = [event async for event in turn]
+    assert await chat.notify(OWNER, "w1", workflows=ended)
+    assert records(tmp_path)[-1]["text"] == "It is done."
 
 
 async def test_two_runs_are_answered_each(make_chat, ended, tmp_path):

@@ -1,6 +1,7 @@
 """Tools that write down each call, and act once per idempotency key."""
 
 import asyncio
+import fcntl
 import json
 import os
 import time
@@ -11,12 +12,15 @@ from workflow_runtime import RetryableError, task_context, workflow_tool
 BOOK = Path(__file__).parents[2] / "book"
 
 
-def note(**line):
-    """Append one line that no kill can tear."""
+def note(*, once=False, **line):
+    """Append one line that no kill can tear; *once*: unless it is there."""
     text = json.dumps(line) + "\n"
     BOOK.mkdir(exist_ok=True)
-    book = os.open(BOOK / "calls.jsonl", os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-    os.write(book, text.encode())
+    path = BOOK / "calls.jsonl"
+    book = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    fcntl.flock(book, fcntl.LOCK_EX)
+    if not once or text not in path.read_text():
+        os.write(book, text.encode())
     os.close(book)
 
 
@@ -24,11 +28,7 @@ def act():
     """Have the effect of this step, unless it was had before under the same key."""
     context = task_context()
     note(step=context.task_id, run=context.workflow_id, key=context.idempotency_key)
-    try:
-        os.close(os.open(BOOK / context.idempotency_key, os.O_CREAT | os.O_EXCL))
-    except FileExistsError:
-        return
-    note(effect=context.idempotency_key)
+    note(once=True, effect=context.idempotency_key)
 
 
 @workflow_tool(side_effects="idempotent")

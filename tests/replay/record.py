@@ -169,11 +169,17 @@ async def told_again(host: Durable) -> str:
     return await host.start(tool("a"))
 
 
+async def told_when_free(host: Durable) -> str:
+    host.lab.told.busy = 1
+    return await host.start(tool("a"))
+
+
 SCENES: dict[str, Callable[[Durable], Awaitable[str]]] = {
     scene.__name__: scene
     for scene in (
         tools, wait, sub_agent, for_each, when, on_error, failure, retry, event, approval, cancel,
         cancel_grace, breaker, rerun, told_again,
+        told_when_free,
     )
 }  # fmt: skip
 

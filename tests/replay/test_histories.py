@@ -25,8 +25,9 @@ def test_todays_orchestrator_does_in_each_turn_what_was_recorded(path):
     assert taken[-1][1] == "end"
 
 
-def test_a_session_that_could_not_be_told_is_told_again_later():
-    events, _ = read(FOLDER / "told_again.json")
+@pytest.mark.parametrize("scene", ["told_again", "told_when_free"])
+def test_a_session_that_could_not_be_told_is_told_again_later(scene):
+    events, _ = read(FOLDER / f"{scene}.json")
     done = [(name, what) for *_, taken in turns(events) for _, name, what in taken]
     first, pause, second, end = done[-4:]
     assert first == second

@@ -20,7 +20,7 @@ from ..execution import ToolPool
 from ..logs import bound, get_logger
 from ..plan.encoding import scrub
 from ..plan.types import Json
-from ..service import KeyedLocks, Owner, WorkflowService
+from ..service import InUseError, KeyedLocks, Owner, WorkflowService
 from ..skills import Catalog, Skill
 from .addendum import addendum
 from .asking import WorkflowCalls
@@ -38,6 +38,7 @@ from .turn import Emit, TurnLog, TurnRequest, run_turn, unexpected
 logger = get_logger(__name__)
 
 MAX_HISTORY = 200
+_PATIENCE = 3.0
 
 type Clock = Callable[[], datetime]
 
@@ -101,16 +102,23 @@ class Chat:
             if isinstance(event, TurnDone | TurnFailed):
                 return
 
-    async def notify(self, owner: Owner, workflow_id: str, *, workflows: WorkflowService) -> None:
+    async def notify(self, owner: Owner, workflow_id: str, *, workflows: WorkflowService) -> bool:
         """Tell the session that a run has ended, and store one answer to that.
 
-        The notification is appended once per run and answered once, however often this is called.
-        A turn that fails is answered by one plain sentence. Does nothing, but log, where the skill
-        or the run is gone; raises DataDirectoryError when the session cannot be stored.
+        False where another turn of the session goes on for longer than is waited here: who calls
+        this holds a place among the app's activities. The notification is appended once per run
+        and answered once, however often this is called. A turn that fails is answered by one plain
+        sentence. Does nothing, but log, where the skill or the run is gone; raises
+        DataDirectoryError when the session cannot be stored.
         """
         correlation_id = token_hex(8)
         with bound(workflow_id=workflow_id, correlation_id=correlation_id):
-            await self._notify(owner, workflow_id, workflows, correlation_id)
+            try:
+                async with self._turns.alone(owner, patience=_PATIENCE):
+                    await self._notify(owner, workflow_id, workflows, correlation_id)
+            except InUseError:
+                return False
+        return True
 
     async def _notify(
         self, owner: Owner, workflow_id: str, workflows: WorkflowService, correlation_id: str
@@ -119,30 +127,29 @@ class Chat:
         if skill is None:
             logger.warning("a run ended; its skill %r is gone", owner.skill)
             return
-        async with self._turns.alone(owner):
-            records = await self._sessions.read(owner)
-            about = [record for record in records if record.workflow_id == workflow_id]
-            if any(record.kind in {"assistant", "failed"} for record in about):
-                return
-            try:
-                envelope = await workflows.status(owner, workflow_id)
-            except WorkflowNotFoundError:
-                logger.warning("a run ended and cannot be found any more")
-                return
-            if not about:
-                can_look = skill.workflows is not None
-                text = notification(workflow_id, envelope, can_look=can_look)
-                await self._sessions.append(owner, self._told(workflow_id, text))
-            turn = _Turn(
-                owner=owner,
-                skill=skill,
-                workflows=workflows,
-                correlation_id=correlation_id,
-                answers=workflow_id,
-            )
-            ended = await self._answer(turn, emit=lambda _event: None, envelope=envelope)
-            if isinstance(ended, TurnFailed):
-                logger.warning("the summary of a run failed: %s", ended.code)
+        records = await self._sessions.read(owner)
+        about = [record for record in records if record.workflow_id == workflow_id]
+        if any(record.kind in {"assistant", "failed"} for record in about):
+            return
+        try:
+            envelope = await workflows.status(owner, workflow_id)
+        except WorkflowNotFoundError:
+            logger.warning("a run ended and cannot be found any more")
+            return
+        if not about:
+            can_look = skill.workflows is not None
+            text = notification(workflow_id, envelope, can_look=can_look)
+            await self._sessions.append(owner, self._told(workflow_id, text))
+        turn = _Turn(
+            owner=owner,
+            skill=skill,
+            workflows=workflows,
+            correlation_id=correlation_id,
+            answers=workflow_id,
+        )
+        ended = await self._answer(turn, emit=lambda _event: None, envelope=envelope)
+        if isinstance(ended, TurnFailed):
+            logger.warning("the summary of a run failed: %s", ended.code)
 
     async def history(self, owner: Owner) -> dict[str, Json]:
         """Return the newest 200 messages of users and assistants, oldest first.

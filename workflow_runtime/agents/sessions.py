@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -21,6 +22,9 @@ from ..logs import get_logger
 from ..plan.encoding import dumps, loads
 from ..plan.types import Json
 from ..service import Owner
+
+if sys.platform != "win32":
+    import fcntl
 
 logger = get_logger(__name__)
 
@@ -159,6 +163,7 @@ class SessionStore:
             self._directory.mkdir(parents=True, exist_ok=True)
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
             try:
+                _lock(descriptor)
                 os.lseek(descriptor, _end_of_last_line(descriptor), os.SEEK_SET)
                 _write_all(descriptor, lines)
                 os.truncate(descriptor, os.lseek(descriptor, 0, os.SEEK_CUR))
@@ -173,6 +178,12 @@ class SessionStore:
                 "look at the data directory's space and permissions"
             )
             raise DataDirectoryError(message) from error
+
+
+def _lock(descriptor: int) -> None:
+    """Wait for other processes that write the file, such as another instance on a shared disk."""
+    if sys.platform != "win32":
+        fcntl.flock(descriptor, fcntl.LOCK_EX)  # let go of when the descriptor is closed
 
 
 def _end_of_last_line(descriptor: int) -> int:

@@ -9,12 +9,13 @@ from typing import Any
 
 from ..hub import InstanceState
 from ..plan.types import Json
-from ..service import WorkflowService
+from ..service import WorkflowService, known_status
 from .connecting import connected, is_served
 from .inputs import read_json, read_text
 from .output import Output, envelope_text, problem_lines
 
 _MAX_BYTES = 1024 * 1024
+_MAX_LISTED = 10_000
 
 
 def list_runs(options: argparse.Namespace, out: Output) -> int:
@@ -22,10 +23,11 @@ def list_runs(options: argparse.Namespace, out: Output) -> int:
 
     async def run() -> list[dict[str, Json]]:
         async with connected(options, work=False) as service:
-            return await service.list_prefix("", limit=options.limit, status=options.status)
+            status = None if options.status is None else known_status(options.status)
+            return await service.list_prefix("", limit=_MAX_LISTED, status=status)
 
-    found: Any = asyncio.run(run())
-    found.sort(key=lambda one: one["created_at"], reverse=True)
+    found: Any = asyncio.run(run())  # ids begin with the owner: the newest are anywhere
+    found = sorted(found, key=lambda one: one["created_at"], reverse=True)[: options.limit]
     if out.as_json:
         out.answer({"workflows": found})
         return 0

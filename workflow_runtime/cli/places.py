@@ -7,6 +7,7 @@ import logging
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..errors import InvalidRequestError
 from ..settings import DATA_FOLDER, prepare_local_environment
 
 
@@ -21,6 +22,9 @@ class Places:
 def prepare(options: argparse.Namespace, *, log: int = logging.WARNING) -> Places:
     """Set the process up for the app that the options name, and return its places."""
     root: Path = options.app_root.resolve()
+    if not root.is_dir():
+        message = f"there is no folder {str(root)!r}; name the app's with --app-root"
+        raise InvalidRequestError(message)
     given: Path | None = options.data
     places = Places(root, (given if given is not None else root / DATA_FOLDER).resolve())
     prepare_local_environment(places.root, places.data)

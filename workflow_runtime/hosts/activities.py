@@ -122,8 +122,9 @@ def tell_session(chat: Chat) -> Callable[[str, Any], Awaitable[str]]:
     async def run(payload: str, service: WorkflowService) -> str:
         value = loads(payload)
         with bound(workflow_id=value["workflow_id"]):
-            await chat.notify(Owner(**value["owner"]), value["workflow_id"], workflows=service)
-        return dumps({"told": True})
+            owner = Owner(**value["owner"])
+            told = await chat.notify(owner, value["workflow_id"], workflows=service)
+        return dumps({"told": told})
 
     return run
 

@@ -124,7 +124,7 @@ class DurableTaskHub:
 
         Raises WorkflowNotFoundError when there is no such instance.
         """
-        with self._calling("raise an event", instance_id):
+        with self._calling("raise an event", instance_id, may_have_ended=True):
             await self._client.raise_orchestration_event(instance_id, name, data=payload)
 
     async def terminate(self, instance_id: str, reason: str) -> None:
@@ -132,7 +132,7 @@ class DurableTaskHub:
 
         Children are asked to end too, but the Durable extension ignores that wish.
         """
-        with self._calling("terminate an instance", instance_id):
+        with self._calling("terminate an instance", instance_id, may_have_ended=True):
             await self._client.terminate_orchestration(instance_id, output=reason)
 
     async def purge(self, instance_id: str) -> None:
@@ -161,7 +161,9 @@ class DurableTaskHub:
         return None if state is None else _instance(state, payloads=True)
 
     @contextmanager
-    def _calling(self, what: str, instance_id: str | None = None) -> Iterator[None]:
+    def _calling(
+        self, what: str, instance_id: str | None = None, *, may_have_ended: bool = False
+    ) -> Iterator[None]:
         try:
             yield
         except grpc.aio.AioRpcError as error:
@@ -169,7 +171,7 @@ class DurableTaskHub:
             if instance_id is not None and code is grpc.StatusCode.NOT_FOUND:
                 message = f"the task hub has no instance {instance_id!r}"
                 raise WorkflowNotFoundError(message) from error
-            if instance_id is not None and code is grpc.StatusCode.FAILED_PRECONDITION:
+            if may_have_ended and code is grpc.StatusCode.FAILED_PRECONDITION:
                 return
             raise HubUnavailableError(self._sentence(what, error)) from error
 

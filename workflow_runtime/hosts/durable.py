@@ -18,7 +18,7 @@ from durabletask import task
 
 from ..engine import CallTool, Command, Event, Outcome, Started
 from ..execution import MAX_RESULT_BYTES
-from ..plan.encoding import dumps
+from ..plan.encoding import dumps, loads
 from ..plan.types import Json
 from ..service import (
     INBOX,
@@ -39,6 +39,7 @@ _TIMER = "timer"
 _TELL_AGAIN = task.RetryPolicy(
     first_retry_interval=timedelta(seconds=5), backoff_coefficient=4, max_number_of_attempts=5
 )
+_TELL_PAUSES = [timedelta(seconds=seconds) for seconds in (2, 4, 8, 16, *[30] * 400)]
 
 type Steps = Generator[task.Task[Any], Any, str]
 
@@ -134,13 +135,21 @@ def _collect(
 def _tell(context: task.OrchestrationContext, started: RunInput) -> Steps:
     """Tell the session that the run has ended; a failure to do so is not the run's.
 
-    A session that cannot be written now (a share that is away) is tried again for seven minutes.
+    A session that cannot be written now (a share that is away) is tried again for seven minutes,
+    one that has a long turn going on for some hours.
     """
-    payload: Json = {"workflow_id": context.instance_id, "owner": dict(started.owner.to_json())}
-    try:
-        yield context.call_activity(TELL_ACTIVITY, input=dumps(payload), retry_policy=_TELL_AGAIN)
-    except task.TaskFailedError:
-        return ""
+    owner: Json = dict(started.owner.to_json())
+    payload = dumps({"workflow_id": context.instance_id, "owner": owner})
+    for pause in _TELL_PAUSES:
+        try:
+            told: str = yield context.call_activity(
+                TELL_ACTIVITY, input=payload, retry_policy=_TELL_AGAIN
+            )
+        except task.TaskFailedError:
+            return ""
+        if loads(told)["told"]:
+            return ""
+        yield context.create_timer(pause)
     return ""
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 
-from ..errors import HubUnavailableError
 from ..execution import CancelSignals
 from ..logs import get_logger
 from ..service import WorkflowService
@@ -44,5 +43,5 @@ class CancelWatcher:
         try:
             if await service.is_stopping(workflow_id):
                 self._signals.cancel(workflow_id)
-        except HubUnavailableError as error:
+        except Exception as error:  # noqa: BLE001 - the others are looked after all the same
             _log.warning("cannot see whether the run is canceled: %s", error)

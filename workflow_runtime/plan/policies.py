@@ -11,7 +11,8 @@ from .templates import Expression
 from .times import format_duration, parse_duration
 from .types import Json
 
-type SideEffects = Literal["none", "idempotent", "once"]
+type SideEffects = Literal["none", "idempotent", "once", "unknown"]
+"""What a call does to the world; ``unknown`` where nobody has said, as of a server's tool."""
 
 MAX_ATTEMPTS = 10
 _LONGEST = timedelta(days=30)

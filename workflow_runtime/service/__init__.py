@@ -1,9 +1,9 @@
 """Start, look at and stop runs; the same for model tools, HTTP and the command line."""
 
-from .envelope import has_ended
+from .envelope import has_ended, known_status
 from .fold import INBOX, attempt_ended, attempt_lost, inbox_event
 from .help_topics import TOPICS
-from .locks import KeyedLocks
+from .locks import InUseError, KeyedLocks
 from .owners import Owner, OwnerKeys
 from .run_input import RunInput, read_run_input
 from .starting import ORCHESTRATOR
@@ -14,6 +14,7 @@ __all__ = [
     "INBOX",
     "ORCHESTRATOR",
     "TOPICS",
+    "InUseError",
     "KeyedLocks",
     "Owner",
     "OwnerKeys",
@@ -24,5 +25,6 @@ __all__ = [
     "attempt_lost",
     "has_ended",
     "inbox_event",
+    "known_status",
     "read_run_input",
 ]

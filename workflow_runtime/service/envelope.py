@@ -56,6 +56,17 @@ def has_ended(status: str) -> bool:
     return status in _ENDED
 
 
+def known_status(text: str) -> str:
+    """Return the status that *text* means, in any case; raises InvalidRequestError for none."""
+    known = {status.lower(): status for status in (*_ENDED, "Canceling", *_NATIVE.values())}
+    if text.lower() not in known:
+        message = (
+            f"no run has the status {text[:40]!r}; there are {', '.join(sorted(known.values()))}"
+        )
+        raise InvalidRequestError(message)
+    return known[text.lower()]
+
+
 def is_stopping(state: InstanceState) -> bool:
     """Whether no step of the run is to begin any more: it is being canceled, or has ended."""
     status = status_of(state, Summary.from_text(state.custom_status))

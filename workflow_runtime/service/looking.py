@@ -11,6 +11,7 @@ from .base import ServiceBase
 from .owners import KEYED, Owner
 
 MAX_LISTED = 100
+_MAX_KEYED = 1_000
 _FIRST_LOOK, _LONGEST_LOOK = 0.1, 1.0
 
 type Envelopes = list[dict[str, Json]]
@@ -77,11 +78,13 @@ class Looking(ServiceBase):
     async def list(self, owner: Owner, *, limit: int = 20, status: str | None = None) -> Envelopes:
         """Return the owner's newest runs, without outputs; *status* is one of the envelope's.
 
-        Of the runs that were started with an idempotency key the first 100 by id are looked at.
+        Of the runs that were started with an idempotency key the first 1,000 by id are looked at:
+        their ids tell nothing of when they began. Raises InvalidRequestError for another status.
         """
+        status = None if status is None else envelope.known_status(status)
         found: Envelopes = []
         for prefix in self._keys.prefixes(owner):
-            found += await self.list_prefix(f"{prefix}{KEYED}", limit=MAX_LISTED, status=status)
+            found += await self.list_prefix(f"{prefix}{KEYED}", limit=_MAX_KEYED, status=status)
             found += await self.list_prefix(prefix, limit=limit, status=status, before=KEYED)
         found.sort(key=lambda one: str(one["created_at"]), reverse=True)
         return found[:limit]

@@ -200,10 +200,15 @@ class Starting(ServiceBase):
     async def _refuse_too_many(self, owner: Owner, limit: int) -> None:
         active = 0
         for prefix in self._keys.prefixes(owner):
-            page = await self._hub.query(prefix, limit=limit, unfinished=True)
-            active += sum(
-                not envelope.has_ended(str(envelope.short(one)["status"])) for one in page.instances
-            )
+            after: str | None = None
+            while active < limit:
+                page = await self._hub.query(prefix, limit=limit, unfinished=True, after=after)
+                # One that has ended by its own account may still be telling its session.
+                shown = [str(envelope.short(one)["status"]) for one in page.instances]
+                active += sum(not envelope.has_ended(status) for status in shown)
+                after = page.after
+                if after is None:
+                    break
         if active >= limit:
             message = f"this session has {active} unfinished workflows, and may have {limit}"
             raise TooManyActiveError(f"{message}; wait until one ends, or cancel one")
@@ -219,6 +224,8 @@ def _split(submission: Any) -> tuple[Any, dict[str, Any]]:
         submission = decoded if isinstance(decoded, dict) else submission
     if not isinstance(submission, dict):
         return submission, {}
+    if set(submission) == {"plan"} and isinstance(submission["plan"], dict):
+        submission = submission["plan"]
     options = {key: submission[key] for key in _OPTIONS if key in submission}
     return {key: value for key, value in submission.items() if key not in options}, options
 

@@ -9,7 +9,6 @@ what the caller sees.
 
 from __future__ import annotations
 
-import logging
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -27,10 +26,11 @@ from ..errors import (
     WorkflowNotFoundError,
     WorkflowRuntimeError,
 )
+from ..logs import get_logger
 from ..plan.types import Json
 from .encoding import json_response
 
-logger = logging.getLogger(__name__)
+logger = get_logger(__name__)
 
 # These two ask the caller for credentials: a provider's refusal of *our* key must not look like it.
 _CREDENTIAL_STATUSES = frozenset({401, 403})

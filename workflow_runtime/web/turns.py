@@ -8,14 +8,14 @@ one that lags too far behind loses the events and is told so at the end.
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections import deque
 from collections.abc import AsyncIterator
 
 from ..agents.events import TextDelta, TurnDone, TurnEvent, TurnFailed, WorkflowChanged
+from ..logs import get_logger
 from .problems import Problem, model_problem, problem_of
 
-logger = logging.getLogger(__name__)
+logger = get_logger(__name__)
 
 MAX_PENDING_EVENTS = 256
 

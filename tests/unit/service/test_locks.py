@@ -2,7 +2,9 @@
 
 import asyncio
 
-from workflow_runtime.service import KeyedLocks
+import pytest
+
+from workflow_runtime.service import InUseError, KeyedLocks
 
 
 async def test_one_key_is_used_by_one_at_a_time_in_the_order_they_came():
@@ -21,6 +23,16 @@ async def test_one_key_is_used_by_one_at_a_time_in_the_order_they_came():
 async def test_two_keys_do_not_wait_for_each_other():
     locks = KeyedLocks[int]()
     async with locks.alone(1), locks.alone(2):
+        pass
+
+
+async def test_who_has_no_patience_is_told_that_the_key_is_in_use():
+    locks = KeyedLocks[str]()
+    async with locks.alone("k"):
+        with pytest.raises(InUseError):
+            async with locks.alone("k", patience=0.01):
+                pass
+    async with locks.alone("k", patience=0.01):
         pass
 
 

@@ -153,7 +153,7 @@ def test_a_name_that_a_plan_cannot_write_costs_its_tool(name):
 def test_hints_say_what_a_call_does():
     assert tool(read_only=True, idempotent=True).policy == WorkPolicy(side_effects="none")
     assert tool(idempotent=True).policy == WorkPolicy(side_effects="idempotent")
-    assert tool().policy == WorkPolicy()
+    assert tool().policy == WorkPolicy(side_effects="unknown")
 
 
 def test_the_first_line_of_a_description_is_what_is_shown():

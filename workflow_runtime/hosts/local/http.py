@@ -53,17 +53,18 @@ class HttpSide:
         refusal = stranger(request.headers)
         if refusal is not None:
             return problem(403, refusal)
+        path = request.scope["path"]  # decoded; that of the URL has some characters encoded again
         matching = [
             (entry.target, found)
             for entry in self._entries
-            if (found := entry.pattern.fullmatch(request.url.path))
+            if (found := entry.pattern.fullmatch(path))
         ]
         for target, found in matching:
             if request.method in target.methods:
                 parameters = {k: v for k, v in found.groupdict().items() if v is not None}
                 return await self._call(target, request, parameters)
         if not matching:
-            return problem(404, f"no function answers at {request.url.path!r}")
+            return problem(404, f"no function answers at {path!r}")
         allowed = sorted({method for target, _ in matching for method in target.methods})
         detail = f"{request.method} is not allowed here; use {' or '.join(allowed)}"
         return problem(405, detail, headers={"Allow": ", ".join(allowed)})

@@ -81,7 +81,9 @@ def _tool(name: str, offer: Offer, call: Call) -> Tool:
 
 
 def _side_effects(offer: Offer) -> SideEffects:
-    return "idempotent" if offer.idempotent and not offer.read_only else "none"
+    if offer.read_only:
+        return "none"
+    return "idempotent" if offer.idempotent else "unknown"
 
 
 def _first_line(text: str) -> str:

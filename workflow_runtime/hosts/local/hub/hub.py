@@ -128,7 +128,7 @@ class SqliteTaskHub:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         if self._server is not None:
             await self._server.stop()
-        self._query_thread.shutdown()
+        await asyncio.to_thread(self._query_thread.shutdown)
         self._query_reader.close()
         self._reader.close()
         await self._writer.close()
