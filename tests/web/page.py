@@ -76,7 +76,8 @@ async def asking(asked):
         {"id": "drop", "status": "waiting"},
         {"id": "report", "status": "pending", "after": ["drop"]},
     ]
-    envelope = run(waiting_for=[question], tasks=tasks)
+    progress = {"total": 2, "completed": 0, "running": 0, "failed": 0, "skipped": 0}
+    envelope = run(waiting_for=[question], tasks=tasks, progress=progress)
     asked.workflows.put(asked.owner, envelope)
     yield WorkflowChanged(envelope=envelope)
     yield TurnDone(response="Asked.")

@@ -88,6 +88,13 @@ async def test_an_edited_plan_that_is_wrong_is_answered_with_its_problems(client
     assert answer.json()["problems"] == [{"code": "missing_field"}]
 
 
+async def test_an_event_whose_payload_has_another_key_is_refused_and_not_used_up(client, workflows):
+    answer = await client.post("workflows/w1/events/go", json={"plates": 1})
+
+    assert (answer.status_code, answer.json()["where"]) == (400, "body.plates")
+    assert not [call for call in workflows.calls if call[0] == "event"]
+
+
 async def test_a_number_that_no_json_reader_keeps_is_a_bad_request(client):
     body, headers = '{"payload": 1e999}', {"content-type": "application/json"}
     answer = await client.post("workflows/w1/events/go", content=body, headers=headers)
@@ -97,7 +104,7 @@ async def test_a_number_that_no_json_reader_keeps_is_a_bad_request(client):
 
 @pytest.mark.parametrize("path", ["approvals/a", "events/go", "rerun"])
 async def test_a_run_of_another_session_is_not_found(client, path):
-    body = {"approved": True, "digest": "d1"}
+    body = {"approved": True, "digest": "d1"} if path == "approvals/a" else {}
     answer = await client.post(
         f"workflows/w1/{path}", json=body, headers={"x-ms-session-id": "other"}
     )

@@ -7,10 +7,13 @@ from workflow_runtime.agents.events import TurnDone, WorkflowChanged
 
 async def test_a_person_approves_what_was_shown_and_the_run_goes_on():
     workflows = FakeWorkflows()
-    async with opened(app([skill()], chat=FakeChat(asking), workflows=workflows)) as page:
+    application = app([skill()], chat=FakeChat(asking), workflows=workflows)
+    async with opened(application, viewport={"width": 375, "height": 720}) as page:
         await ask(page)
         question = page.get_by_label("Question of task drop", exact=True)
         await expect(question).to_contain_text("Drop <b>table</b>?")
+        await expect(page.locator(".card .pill")).to_have_text("Waiting for you")
+        await expect(question.get_by_role("button", name="Approve")).to_be_in_viewport()
         await expect(question).to_contain_text('"name": "users"')
         await question.get_by_label("Comment on drop").fill("fine")
         await question.get_by_role("button", name="Approve").click()

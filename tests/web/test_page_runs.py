@@ -245,3 +245,25 @@ async def test_a_result_of_many_comments_does_not_stop_the_page():
         text = "<!-- file -->\n" * 500 + "# Report"
         workflows.put(owner, ended(workflows.runs[owner]["o1-w1"], output={"text": text}))
         await expect(page.locator(".card .output")).to_have_count(1)
+
+
+async def test_the_answer_to_a_run_that_was_run_again_stands_below_its_card():
+    chat, workflows = FakeChat(starting), FakeWorkflows()
+    async with opened(app([skill()], chat=chat, workflows=workflows)) as page:
+        await ask(page)
+        await expect(page.locator(".card .pill")).to_have_text("Running")
+        owner = chat.asked[0].owner
+        failed = ended(workflows.runs[owner]["o1-w1"], "Failed")
+        workflows.put(owner, failed)
+        chat.say(owner, "assistant", "It failed.")
+        await page.get_by_role("button", name="Run again").click()
+        await expect(page.locator(".card")).to_have_count(2)
+        again = run("Running", workflow_id="o1-w1-again", name="Again")
+        workflows.put(owner, ended(again))
+        await expect(page.locator(".card .pill").last).to_have_text("Completed")
+        chat.say(owner, "assistant", "Now it is done.")
+        await expect(page.locator(".message.assistant").last).to_contain_text("Now it is done.")
+        order = await page.locator("#timeline > article").evaluate_all(
+            "all => all.map(one => one.className)"
+        )
+        assert order[-2:] == ["card", "message assistant"]

@@ -250,7 +250,8 @@ class Chat:
         return Record(kind="notification", text=text, at=self._now(), workflow_id=workflow_id)
 
     def _now(self) -> str:
-        return self._clock().astimezone(UTC).isoformat(timespec="milliseconds")
+        now = self._clock().astimezone(UTC).isoformat(timespec="milliseconds")
+        return now.replace("+00:00", "Z")
 
 
 async def _reported(

@@ -9,8 +9,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from ..app import build
+from ..errors import InvalidRequestError
 from ..hosts.local.host import client_json
-from ..hosts.local.hub import Holder, HubOptions, SqliteTaskHub, read_holder
+from ..hosts.local.hub import DATABASE_FILE, Holder, HubOptions, SqliteTaskHub, read_holder
 from ..hosts.local.loading import load_function_app
 from ..hosts.local.serve import working
 from ..service import WorkflowService
@@ -47,6 +48,9 @@ async def connected(
     servers are asked for their tools.
     """
     places = prepare(options)
+    if not work and not (places.data / DATABASE_FILE).exists():
+        message = f"no runs are kept in {str(places.data)!r}; name their directory with --data"
+        raise InvalidRequestError(message)
     parts = build(places.root, Settings.read(places.root), ask_servers=work or plans)
     holder = await _settled(places.data)
     if holder is not None and holder.address is not None:

@@ -17,10 +17,9 @@ from ..errors import (
 from ..hosts.local import serve as local
 from ..plan.times import parse_duration
 from . import operate, plans, serving
-from .output import Output
+from .output import INTERRUPTED, Output
 
 USAGE = 2
-INTERRUPTED = 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -53,7 +53,7 @@ def show_run(options: argparse.Namespace, out: Output) -> int:
     if out.as_json or "status" not in envelope:
         out.answer(envelope)
     else:
-        out.text(envelope_text(envelope))
+        out.text(envelope_text(envelope, options))
     return 0
 
 

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import shlex
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from ..plan.types import Json
+
+INTERRUPTED = 130
+"""The exit code after Ctrl-C."""
 
 _MARKS = {
     "completed": "✓", "failed": "✗", "running": "▸", "waiting": "…", "skipped": "-",
@@ -60,28 +65,40 @@ def task_line(task: Mapping[str, Any]) -> str:
     return f"{_MARKS.get(task['status'], ' ')} {task['id']}  {task['status']}{why}"
 
 
-def waiting_lines(workflow_id: str, waiting: Mapping[str, Any]) -> list[str]:
+def command_line(options: argparse.Namespace, action: str, *rest: str) -> str:
+    """Write a ``workflows`` command for the places that *options* name, to be typed as it is."""
+    is_module = Path(sys.argv[0]).name == "__main__.py"
+    words = [sys.executable, "-m", "workflow_runtime"] if is_module else ["workflow-runtime"]
+    words += ["workflows", action, *rest]
+    if options.app_root != Path():
+        words += ["--app-root", str(options.app_root)]
+    if options.data is not None:
+        words += ["--data", str(options.data)]
+    return shlex.join(words)
+
+
+def waiting_lines(
+    workflow_id: str, waiting: Mapping[str, Any], options: argparse.Namespace
+) -> list[str]:
     """Write what a run waits for, and the command that answers it."""
     until = f" until {waiting['until']}" if "until" in waiting else ""
     if "digest" in waiting:
         asked = json.dumps(waiting["args"], ensure_ascii=False) if "tool" in waiting else ""
-        task = shlex.quote(str(waiting["task"]))
-        answer = f"{workflow_id} {task} --digest {waiting['digest']}"
+        answer = (workflow_id, str(waiting["task"]), "--digest", str(waiting["digest"]))
         return [
             f"{waiting['task']} asks{until}: {waiting['message']} {asked}".rstrip(),
-            f"  workflows approve {answer}",
-            f"  workflows reject {answer}",
+            f"  {command_line(options, 'approve', *answer)}",
+            f"  {command_line(options, 'reject', *answer)}",
         ]
     if "event" in waiting:
-        name = shlex.quote(str(waiting["event"]))
         return [
             f"{waiting['task']} waits for an event{until}",
-            f"  workflows event {workflow_id} {name} JSON",
+            f"  {command_line(options, 'event', workflow_id, str(waiting['event']))} JSON",
         ]
     return [f"{waiting['task']} waits{until}"]
 
 
-def envelope_text(envelope: Mapping[str, Any]) -> str:
+def envelope_text(envelope: Mapping[str, Any], options: argparse.Namespace) -> str:
     """Write an envelope for people."""
     name = f"  {envelope['name']}" if envelope.get("name") else ""
     lines = [f"{envelope['workflow_id']}  {envelope['status']}{name}"]
@@ -89,7 +106,7 @@ def envelope_text(envelope: Mapping[str, Any]) -> str:
     if envelope.get("tasks_omitted"):
         lines.append(f"  … and {envelope['tasks_omitted']} more")
     for waiting in envelope.get("waiting_for", ()):
-        lines += [f"  {line}" for line in waiting_lines(envelope["workflow_id"], waiting)]
+        lines += [f"  {line}" for line in waiting_lines(envelope["workflow_id"], waiting, options)]
     if "hint" in envelope:
         lines.append(f"  {envelope['hint']}")
     elif "no_progress_for" in envelope and not envelope["waiting_for"]:

@@ -19,7 +19,15 @@ from ..settings import local_environment
 from ..skills import Catalog, load_catalog
 from .connecting import connected
 from .inputs import read_json, read_text, text_or_file
-from .output import Output, envelope_text, problem_lines, task_line, waiting_lines
+from .output import (
+    INTERRUPTED,
+    Output,
+    command_line,
+    envelope_text,
+    problem_lines,
+    task_line,
+    waiting_lines,
+)
 
 OPERATOR = "operator"
 _LOOK = 0.25
@@ -96,11 +104,27 @@ def run_plan(options: argparse.Namespace, out: Output) -> int:
     """Run the plan to its end, with live progress on stderr."""
     text = read_text(options.plan)
     context, data = text_or_file(options.context), read_json(options.input, "--input")
-    return asyncio.run(_run(options, out, text, context, data))
+    began: list[str] = []
+    try:
+        return asyncio.run(_run(options, out, text, context, data, began))
+    except KeyboardInterrupt:
+        for workflow_id in began:
+            out.say(
+                f"interrupted; the run goes on with the next `serve` or `run` here, or is stopped:"
+                f"\n  {command_line(options, 'cancel', workflow_id)}"
+            )
+        if began:
+            return INTERRUPTED
+        raise
 
 
 async def _run(
-    options: argparse.Namespace, out: Output, text: str, context: str | None, data: Json
+    options: argparse.Namespace,
+    out: Output,
+    text: str,
+    context: str | None,
+    data: Json,
+    began: list[str],
 ) -> int:
     owner = Owner(principal=OPERATOR, skill=options.skill, session="cli")
     async with connected(options, work=True) as service:
@@ -112,24 +136,29 @@ async def _run(
                 out.answer(answer)
             return 1 if "problems" in answer else 0
         workflow_id = str(answer["workflow_id"])
+        began.append(workflow_id)
         out.say(f"workflow {workflow_id}")
-        envelope = await _follow(service, owner, workflow_id, out)
+        envelope = await _follow(service, owner, workflow_id, options, out)
     if envelope is None:
         out.say("The host that worked on it has stopped; this command goes on with it.")
         async with connected(options, work=True) as service:
-            envelope = await _follow(service, owner, workflow_id, out)
+            envelope = await _follow(service, owner, workflow_id, options, out)
     if envelope is None:
         message = f"nobody works on {workflow_id} any more; it goes on when `serve` is started"
         raise HubUnavailableError(message)
     if out.as_json:
         out.answer(envelope)
     else:
-        out.text(envelope_text(envelope))
+        out.text(envelope_text(envelope, options))
     return 0 if envelope["status"] == "Completed" else 1
 
 
 async def _follow(
-    service: WorkflowService, owner: Owner, workflow_id: str, out: Output
+    service: WorkflowService,
+    owner: Owner,
+    workflow_id: str,
+    options: argparse.Namespace,
+    out: Output,
 ) -> dict[str, Any] | None:
     """Print each task as its status changes, until the run ends; None when its host has gone."""
     shown: dict[str, str] = {}
@@ -145,7 +174,7 @@ async def _follow(
                 out.say(f"  {task_line(task)}")
             shown[task["id"]] = task["status"]
         for waiting in envelope["waiting_for"]:
-            lines = waiting_lines(workflow_id, waiting)
+            lines = waiting_lines(workflow_id, waiting, options)
             if shown.get(f"? {waiting['task']}") != lines[-1]:
                 out.say("\n".join(f"    {line}" for line in lines))
             shown[f"? {waiting['task']}"] = lines[-1]

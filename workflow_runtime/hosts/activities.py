@@ -108,7 +108,10 @@ class Attempts:
             if reason is not None:
                 return _failure("tool_missing", f"tool {request.target!r} failed to load: {reason}")
         what = "tool" if is_tool else "sub-agent"
-        message = f"{what} {request.target!r} is not granted to skill {skill!r} any more"
+        message = (
+            f"{what} {request.target!r} is not granted to skill {skill!r} by the app that runs now;"
+            " an app whose files were changed is started again to see them"
+        )
         return _failure("not_granted_any_more", message)
 
 

@@ -53,6 +53,10 @@ class Starting(ServiceBase):
         ends. Answers ``{"workflow_id", "status", …}``, ``{"error", "problems"}``, a preview or a
         help text; raises TooManyActiveError and HubUnavailableError.
         """
+        if owner.skill not in self._catalog.skills:
+            known = ", ".join(self._catalog.skills) or "none"
+            message = f"no skill is called {owner.skill[:80]!r}; there are {known}"
+            raise InvalidRequestError(message)
         submission, options = _split(submission)
         if options.get("help") is not None:
             return _help(options["help"])

@@ -87,6 +87,10 @@ async def read_event(request: Request) -> tuple[Json, str | None]:
     """Return the payload and the id of the event in the body; both may be absent."""
     fix = 'Send {"payload": any JSON, "id": "a text that is new for a new event"}, or no body.'
     body = await _read_object(request, fix=fix, may_be_absent=True)
+    for key in body:
+        if key not in {"payload", "id"}:
+            detail = f"An event has a payload and an id, and no {key[:80]!r}."
+            raise bad_request(detail, where=f"body.{key[:80]}", fix=fix)
     event_id = _text(body, "id", fix=fix)
     return body.get("payload"), None if event_id is None else _short(event_id, "id")
 

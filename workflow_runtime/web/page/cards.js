@@ -87,7 +87,7 @@ export class RunCard {
     this.element.dataset.status = status;
     this.element.setAttribute("aria-label", `Workflow ${name || id}: ${statusLabel(status)}`);
     this.title.textContent = name || "Workflow";
-    this.pill.textContent = statusLabel(status);
+    this.pill.textContent = this.waitsForPeople() ? "Waiting for you" : statusLabel(status);
     this.id.textContent = id;
     if (endedNow) this.tasks.open = false;
     this.cancelButton.hidden = hasEnded(this.envelope) || status === "Canceling";
@@ -98,6 +98,12 @@ export class RunCard {
     this.showGraph();
     this.showResult();
     this.setTrouble("");
+  }
+
+  // Nothing runs, and somebody is asked.
+  waitsForPeople() {
+    const { status, progress, waiting_for: waits } = this.envelope;
+    return status === "Running" && !progress?.running && waits.some((wait) => wait.kind === "approval");
   }
 
   setTrouble(text) {

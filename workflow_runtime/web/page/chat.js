@@ -32,6 +32,7 @@ const timeline = new Timeline(byId("timeline"));
 const runs = new Runs({
   api,
   actions: { confirm, report: showReport, failed: showProblem },
+  keepingPlace: (change) => timeline.keepingPlace(change),
   onCard(card) {
     timeline.addCard(card);
     showEmpty();

@@ -10,8 +10,9 @@ const YOUNG_SECONDS = 20;
 
 export class Runs {
   // `onCard(card)` hears of a new card, `onEnded(envelope)` of a run that was seen to end.
-  constructor({ api, actions, onCard, onEnded }) {
-    Object.assign(this, { api, onCard, onEnded });
+  // `keepingPlace(change)` makes a change for which the page may have to follow.
+  constructor({ api, actions, keepingPlace, onCard, onEnded }) {
+    Object.assign(this, { api, keepingPlace, onCard, onEnded });
     this.actions = {
       ...actions,
       cancel: (envelope) => this.cancel(envelope, actions),
@@ -51,7 +52,7 @@ export class Runs {
 
   show(card, envelope) {
     const endsNow = hasEnded(envelope) && !hasEnded(card.envelope);
-    card.update(envelope);
+    this.keepingPlace(() => card.update(envelope));
     if (endsNow) this.onEnded(envelope);
   }
 

@@ -103,7 +103,9 @@ function placeOf(envelope, messages) {
   if (Number.isNaN(created)) return messages.length;
   const answer = messages.findIndex((m) => m.role === "assistant" && time(m.at) >= created);
   const next = messages.findIndex((m) => m.role === "user" && time(m.at) > created);
-  if (answer >= 0 && (next < 0 || answer < next)) return answer;
+  // The answer to a question began the run; one without a question is about its end.
+  const began = messages[answer - 1]?.role === "user";
+  if (answer >= 0 && (next < 0 || answer < next)) return began ? answer : answer - 1;
   return next >= 0 ? next - 1 : messages.length;
 }
 

@@ -8,9 +8,10 @@ Direction inside: hub -> service, calls -> dispatch, timers, retention, waiters 
 from .hub import HubOptions, SqliteTaskHub
 from .ownership import Holder, read_holder
 from .refusal import Reason, RefusedError
-from .schema import Durability
+from .schema import DATABASE_FILE, Durability
 
 __all__ = [
+    "DATABASE_FILE",
     "Durability",
     "Holder",
     "HubOptions",
