@@ -2,7 +2,7 @@
 The port to a Durable Task hub: what the service needs of the place where runs live.
 
 It knows instances and payloads (one JSON string each), and nothing of plans. The adapter stands
-in ``hosts/client.py``; ``hosts/simulation.py`` brings the one that tests use.
+in ``hosts/client.py``; a simulation runs the engine without any hub.
 """
 
 from __future__ import annotations

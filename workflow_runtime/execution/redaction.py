@@ -3,7 +3,7 @@ Secrets out of texts that leave the process: messages, history and logs.
 
 Only the secret goes, not the words around it, so that a message still says what went wrong. The
 patterns are those of the things that cloud tools put into their errors: connection strings, SAS
-URLs, authorization headers, provider keys. Each matches in linear time.
+URLs, authorization headers, provider keys. Each matches in time linear in the text.
 """
 
 from __future__ import annotations
