@@ -286,3 +286,17 @@ async def test_a_result_too_large_for_a_payload_fails_its_task_and_a_large_outpu
     went = await anywhere.go(*big, gives("no", "too big", on_error="continue"))
     assert went.run.tasks["no"].failure.code == "result_too_large"
     assert {"t0": "x" * 600_000, "t1": "x" * 600_000}.items() <= went.outcome.output.items()
+
+
+# --- names ---------------------------------------------------------------------------------------
+
+
+async def test_a_task_may_be_called_as_anything_that_the_host_itself_awaits(anywhere):
+    names = ("timer", "inbox", "workflow_tool")
+    went = await anywhere.go(
+        *(gives(name, "x") for name in names),
+        {"id": "w", "type": "wait", "duration": "PT0.1S"},
+        tool("after", depends_on=[*names, "w"]),
+    )
+    assert went.outcome.status == "Completed"
+    assert [went.result(name) for name in names] == ["x", "x", "x"]

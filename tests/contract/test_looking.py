@@ -1,5 +1,7 @@
 """What the service shows of a run, and to whom; on each durable host."""
 
+import asyncio
+
 import pytest
 
 from tests.contract.tasks import event, gate, line_of, tool
@@ -132,3 +134,22 @@ async def test_a_run_of_another_format_says_so(host):
     assert envelope["status"] == "Failed"
     assert "format 99" in envelope["error"]["message"]
     assert "runs format 1" in envelope["error"]["message"]
+
+
+async def test_what_a_run_waits_for_is_listed_after_a_turn_that_brought_nothing(sqlite_host):
+    host = sqlite_host
+    go = {"id": "ev", "type": "wait", "event": "go", "timeout": "PT1.5S"}
+    short = {"id": "short", "type": "wait", "duration": "PT0.2S"}
+    ask = {"id": "ok", "type": "approval", "message": "May I?", "depends_on": ["ev", "short"]}
+    workflow_id = await host.start(go, short, ask)
+    await host.until(workflow_id, lambda one: one["progress"].get("completed") == 1)
+    await host.service.send_event(OWNER, workflow_id, "go")
+
+    async with asyncio.timeout(PATIENCE):
+        while True:
+            history = await host.hub.history(workflow_id)
+            if sum(entry.kind == "timer_fired" for entry in history) == 2:
+                break  # the second is the one that was given up
+            await asyncio.sleep(0.05)
+    (listed,) = await host.service.list(OWNER)
+    assert [one["task"] for one in listed["waiting_for"]] == ["ok"]

@@ -56,6 +56,9 @@ def _handler(server):
                 status = 401
             answer = {"jsonrpc": "2.0", "id": body.get("id"), "result": result}
             sent = json.dumps(answer).encode() if status == 200 else b""
+            if status == server.unknown != 404:
+                error = {"code": -32000, "message": "Bad Request: No valid session ID provided"}
+                sent = json.dumps({"jsonrpc": "2.0", "id": None, "error": error}).encode()
             self.send_response(status)
             self.send_header("content-type", "application/json")
             self.send_header("content-length", str(len(sent)))

@@ -103,6 +103,7 @@ async def test_a_call_on_a_session_that_the_server_forgot_is_made_on_another_one
         (429, "failed", "retryable"),
         (502, "outcome_unknown", "unknown"),
         (403, "failed", "terminal"),
+        (400, "failed", "terminal"),
     ],
 )
 async def test_a_status_says_whether_the_call_can_have_been_made(old, status, code, kind):

@@ -98,9 +98,9 @@ class Book:
         self.deadlines.drop(step)
         step.until, step.waits_for = None, None
         self.move(step, Status.PENDING)
-        if step.backs_off:
-            state.backing_off -= 1
-            step.backs_off = False
+        state.backing_off -= step.backs_off
+        step.backs_off = False
+        if step.attempts:
             state.queue.appendleft(step)  # before those that were not tried yet
         else:
             state.queue.append(step)
@@ -136,7 +136,7 @@ class Book:
         self.move(step, status)
         state.unfinished -= 1
         for left in self._breaker.after(state, step):
-            self.move(left, Status.NOT_RUN if not left.attempts else Status.FAILED)
+            self.move(left, Status.NOT_RUN if left.failure is None else Status.FAILED)
             self.deadlines.drop(left)
             state.unfinished -= 1
         if state.unfinished == 0:

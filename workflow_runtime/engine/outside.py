@@ -14,9 +14,9 @@ class Inbox:
     def __init__(self) -> None:
         self._early: dict[str, deque[Json]] = {}
         self._waits: dict[str, deque[Step]] = {}
-        self._seen: set[str] = set()
+        self._seen: set[tuple[str, ...]] = set()
 
-    def is_new(self, message_id: str) -> bool:
+    def is_new(self, *message_id: str) -> bool:
         """Whether no message with this id came before."""
         if message_id in self._seen:
             return False

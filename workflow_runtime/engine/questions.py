@@ -60,6 +60,9 @@ class Questions:
 
     def agent_asks(self, state: TaskState, step: Step, event: Asked) -> None:
         """Ask for a sub-agent; each of its questions is another one, even for the same call."""
+        if state.failure is not None:  # nothing more of the task is to be run
+            self._book.fail(state, step, state.failure)
+            return
         step.asked += 1
         question = Question(
             message=f"Sub-agent of {step.id!r} wants to call {event.tool}.",

@@ -167,7 +167,7 @@ class Run:
                 self._attempt_ended(*self._expect(event.step, event), event)
             case Answered() if self._inbox.is_new(event.id):
                 self._questions.answer(event)
-            case EventArrived() if self._inbox.is_new(f"{event.name} {event.id}"):
+            case EventArrived() if self._inbox.is_new(event.name, event.id):
                 self._waits.arrived(event)
 
     def _expect(self, step_id: StepId, event: Event) -> tuple[TaskState, Step]:
@@ -207,6 +207,13 @@ class Run:
         if limit is not None and used >= limit and self._book.unfinished:
             message = f"the run used {used} of {limit} tokens (max_tokens)"
             self._book.stop_with("Failed", Failure(code="budget_exhausted", message=message))
+
+    def _budget_was_enough(self) -> bool:
+        """Whether what ran when ``max_tokens`` was reached was all that there was to do."""
+        failure = None if self._book.stop is None else self._book.stop[1]
+        is_over = failure is not None and failure.code == "budget_exhausted"
+        done = {Status.COMPLETED, Status.FAILED, Status.SKIPPED}
+        return is_over and all(state.status in done for state in self._book.tasks.values())
 
     def _attempt_failed(self, state: TaskState, step: Step, failure: Failure) -> None:
         if failure.code == "canceled" and self.is_stopping:
@@ -301,7 +308,7 @@ class Run:
         for state in book.tasks.values():
             if state.status not in FINAL:
                 leave(state, book.move)
-        if book.stop is not None:
+        if book.stop is not None and not self._budget_was_enough():
             status, failure = book.stop
             self.outcome = Outcome(status=status, output=kept(book.tasks), error=failure)
             return

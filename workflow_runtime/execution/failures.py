@@ -8,7 +8,6 @@ again only where a retry policy says so.
 from __future__ import annotations
 
 import logging
-import math
 import traceback
 from dataclasses import dataclass, field
 from secrets import token_hex
@@ -25,6 +24,7 @@ from .supervision import NoThreadError, RunCanceledError, StillRunningError, Tim
 _LOG = get_logger(__name__)
 _PASSING = frozenset({"model_rate_limited", "model_timed_out", "model_unreachable"})
 _LOGGED = 20_000
+_LONGEST_DELAY = 1e9
 
 
 class AgentMissingError(Exception):
@@ -164,8 +164,7 @@ def _is_delay(seconds: object) -> bool:
     return (
         isinstance(seconds, int | float)
         and not isinstance(seconds, bool)
-        and math.isfinite(seconds)
-        and seconds >= 0
+        and 0 <= seconds < _LONGEST_DELAY
     )
 
 

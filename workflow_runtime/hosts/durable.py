@@ -34,7 +34,9 @@ TOOL_ACTIVITY = "workflow_tool"
 AGENT_ACTIVITY = "workflow_agent"
 TELL_ACTIVITY = "workflow_tell"
 
-_TIMER = "timer"
+# Keys of the mailbox beside the steps, whose ids never begin so.
+_TIMER = "$timer"
+_MESSAGES = "$inbox"
 # Not the engine's business: what is done once a run has ended is no step of its plan.
 _TELL_AGAIN = task.RetryPolicy(
     first_retry_interval=timedelta(seconds=5), backoff_coefficient=4, max_number_of_attempts=5
@@ -59,9 +61,9 @@ def orchestrate(context: task.OrchestrationContext, payload: str) -> Steps:
         for command in commands:
             mailbox.watch(command.step, _call(context, started, command))
         timer.set(run.deadline)
-        # In a replay too, if in short: a turn that brings nothing for us (a timer that was given
-        # up) would clear it otherwise.
-        context.set_custom_status(Summary.of(run, in_short=context.is_replaying).to_text())
+        # In a replay too: a turn that brings nothing for us (a timer that was given up) would clear
+        # it otherwise.
+        context.set_custom_status(Summary.of(run).to_text())
         if run.outcome is not None:
             break
         yield mailbox.wait()
@@ -109,7 +111,7 @@ def _call(
 
 
 def _await_inbox(context: task.OrchestrationContext, mailbox: _Mailbox) -> None:
-    mailbox.watch(INBOX, context.wait_for_external_event(INBOX))
+    mailbox.watch(_MESSAGES, context.wait_for_external_event(INBOX))
 
 
 def _collect(
@@ -121,7 +123,7 @@ def _collect(
     for key, done in mailbox.take():
         if key == _TIMER:
             now = max(now, timer.fired())
-        elif key == INBOX:
+        elif key == _MESSAGES:
             _await_inbox(context, mailbox)
             event = inbox_event(str(done.get_result()))
             events += [event] if event is not None else []

@@ -34,13 +34,9 @@ class Summary:
     error: str | None = None
 
     @classmethod
-    def of(cls, run: Run, *, in_short: bool = False) -> Self:
-        """Summarise a run, in work that does not grow with it; *in_short*: without its steps."""
+    def of(cls, run: Run) -> Self:
+        """Summarise a run, in work that does not grow with it."""
         failure = run.outcome.error if run.outcome is not None else None
-        if in_short and failure is None:
-            return cls(
-                status=run.status, name=run.plan.name[:_MAX_NAME], counts=run.counts.to_json()
-            )
         waiting = islice((step for step in run.waiting if step.waits_for is not Wait.RETRY), 200)
         return cls(
             status=run.status,

@@ -158,3 +158,13 @@ def test_a_rerun_of_a_run_has_the_keys_of_the_first():
     key = first.open["a"].key
     first.failed("a")
     assert rerun(tool("a"), earlier=first).open["a"].key == key
+
+
+def test_one_that_is_polled_does_not_wait_behind_those_that_are_held_back():
+    again = {"max_attempts": 9, "initial": "PT1S", "until": "result.ok"}
+    driven = Driven(tool("a", for_each=[0, 1, 2, 3], concurrency=2, retry=again))
+    driven.done("a[0]", {"ok": False})
+    driven.failed("a[1]", kind="retryable", retry_after=3600)
+    if "a[2]" in driven.open:
+        driven.failed("a[2]", kind="retryable", retry_after=3600)
+    assert driven.wait(1) == ["a[0]"]

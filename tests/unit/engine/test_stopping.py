@@ -124,6 +124,14 @@ def test_a_token_budget_that_is_used_up_ends_the_run_at_once_whatever_is_left(th
     assert driven.run.outcome.output == {"a": "x"}
 
 
+def test_a_token_budget_was_enough_where_nothing_is_left_but_what_ran():
+    driven = Driven(agent("a"), tool("b"), max_tokens=100, plan={"output": "${b.result}"})
+    driven.turn(Succeeded("a", {"text": "x"}, input_tokens=90, output_tokens=20))
+    driven.done("b", "fine")
+    assert driven.status == "Completed"
+    assert driven.run.outcome.output == "fine"
+
+
 def test_a_token_budget_that_is_used_up_by_the_last_step_does_no_harm():
     driven = Driven(agent("a"), max_tokens=100)
     driven.turn(Succeeded("a", {"text": "x"}, input_tokens=90, output_tokens=20))

@@ -133,7 +133,7 @@ async def test_an_authors_error_decides_and_is_shown_without_secrets(world):
         assert (failure["kind"], failure["message"]) == ("terminal", "gone")
 
 
-@pytest.mark.parametrize("delay", [float("nan"), -1, "soon", True])
+@pytest.mark.parametrize("delay", [float("nan"), float("inf"), 10**400, -1, "soon", True])
 async def test_an_impossible_retry_after_is_left_out(world, delay):
     failure = (await world.call(raising(RetryableError("busy", retry_after=delay))))["failure"]
     assert "retry_after" not in failure

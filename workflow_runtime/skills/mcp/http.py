@@ -61,8 +61,11 @@ def _verdict(request: httpx2.Request, response: httpx2.Response) -> tuple[int, s
     """Return what a status means; None where the answer itself is an error of JSON-RPC."""
     status = response.status_code
     said = f"it answered with HTTP {status}"
-    if status in (400, 404) and _SESSION in request.headers:
-        return GONE, said
+    if _SESSION in request.headers:
+        # The protocol says 404; some say 400, and that it is about the session.
+        about_it = status == 400 and b"session" in response.content.lower()
+        if status == 404 or about_it:
+            return GONE, said
     if _is_rpc_error(response.content):
         return None
     if status in _BUSY:
