@@ -103,8 +103,11 @@ def _plans(commands: _Commands) -> None:
     check = _command(commands, "check", "say everything that is wrong with a plan")
     check.set_defaults(run=plans.check_plan)
     run = _command(commands, "run", "run a plan on the local task hub", data=True)
-    run.add_argument("--context", metavar="TEXT|@FILE", help="used where the plan names none")
-    run.add_argument("--input", metavar="JSON|@FILE", help="used where the plan names none")
+    for command in (check, run):
+        command.add_argument(
+            "--context", metavar="TEXT|@FILE", help="used where the plan names none"
+        )
+        command.add_argument("--input", metavar="JSON|@FILE", help="used where the plan names none")
     run.set_defaults(run=plans.run_plan)
     graph = _command(commands, "graph", "show a plan as a picture")
     graph.add_argument("--format", choices=("mermaid", "text"), default="mermaid")

@@ -48,7 +48,8 @@ def _known(slug: str, catalog: Catalog) -> str:
 
 def check_plan(options: argparse.Namespace, out: Output) -> int:
     """Print every problem of the plan."""
-    checked = check(read_text(options.plan), _grants(options), now())
+    context, data = text_or_file(options.context), read_json(options.input, "--input")
+    checked = check(read_text(options.plan), _grants(options), now(), context=context, data=data)
     problems = [problem.to_json() for problem in checked.problems]
     if out.as_json:
         out.answer({"problems": list(problems)})

@@ -196,7 +196,8 @@ class _Call:
         if self.tool.is_async:
             if before is not None:
                 await self.watch.in_thread(self.pool, partial(self._prepare, before))
-            return to_json(await self.watch.on_loop(partial(self._begin, None)))
+            begin = partial(self._begin, None)
+            return to_json(await self.watch.on_loop(begin, is_marked=before is not None))
         value = await self.watch.in_thread(self.pool, partial(self._in_thread, before))
         if isinstance(value, _Converted):
             return value.value

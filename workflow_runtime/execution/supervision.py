@@ -73,12 +73,17 @@ class Watch:
 
         self.signal.on_set(wake_from_anywhere)
 
-    async def on_loop[T](self, begin: Callable[[], Awaitable[T]]) -> T:
-        """Await what *begin* gives; raises what it raises, or one of this module's errors."""
-        if self.signal.is_set():
+    async def on_loop[T](self, begin: Callable[[], Awaitable[T]], *, is_marked: bool = False) -> T:
+        """Await what *begin* gives; raises what it raises, or one of this module's errors.
+
+        *is_marked*: it stands written that this is called, so it is begun before it may be stopped.
+        """
+        if self.signal.is_set() and not is_marked:
             raise RunCanceledError
         work = asyncio.create_task(_ended(begin))
         try:
+            if is_marked:
+                await asyncio.sleep(0)  # a task that is cancelled before its first step has none
             stop = await self._first(work)
         except asyncio.CancelledError:
             await _stopped(work)

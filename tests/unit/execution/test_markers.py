@@ -165,3 +165,21 @@ def test_any_key_is_marked_once(tmp_path_factory, keys):
     markers = FileMarkers(tmp_path_factory.mktemp("m"))
     assert [markers.create(key) for key in keys] == [True] * len(keys)
     assert [markers.create(key) for key in keys] == [False] * len(keys)
+
+
+async def test_one_that_is_marked_is_begun_though_its_run_is_canceled_at_that_moment(world):
+    calls: list[object] = []
+
+    class Marks(FileMarkers):
+        def create(self, key):
+            made = super().create(key)
+            world.signals.cancel("wf")
+            return made
+
+    async def call(args):
+        calls.append(args)
+        await asyncio.sleep(30)
+
+    world.markers = Marks(world.markers._directory)
+    failure = (await world.call(call, policy=ONCE))["failure"]
+    assert (failure["code"], len(calls)) == ("canceled", 1)

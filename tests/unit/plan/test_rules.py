@@ -268,3 +268,18 @@ def test_of_very_many_problems_the_first_hundred_are_told():
     found = checked(*tasks).problems
     assert len(found) == 100
     assert {problem.code for problem in found} == {"unknown_reference"}
+
+
+@pytest.mark.parametrize(
+    ("given", "right"),
+    [
+        ("a.status == 'success'", "a.status == 'completed'"),
+        ('a.status != "error"', 'a.status != "failed"'),
+        ("a.status == 'completd' && a.result.x", "a.status == 'completed' && a.result.x"),
+        ("a.status == 'purple'", None),
+    ],
+)
+def test_a_status_that_no_finished_task_has_is_put_right(given, right):
+    problem = only(fetch("a"), fetch("b", when=given))
+    assert problem.code == "invalid_condition"
+    assert (problem.fix or ({"value": None},))[0]["value"] == right

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,11 +16,16 @@ from ..reading import bare, scan
 from ..schemas import types_of, written
 from ..templates import Constant, Expression, Whole
 from ..types import type_name
+from . import words
 from .references import check_path, right_source
 
 _OPERATORS = {"==": "equals", "eq": "equals", "equal": "equals", "is": "equals"} | {
     "!=": "not_equals", "ne": "not_equals", "not_equal": "not_equals", "is_not": "not_equals"
 }  # fmt: skip
+_FINISHED = ("completed", "failed", "skipped")
+_STATUS = re.compile(
+    r"(?<![\w.])(?P<task>[A-Za-z_]\w*)\.status\s*[!=]=\s*(?P<quote>['\"])(?P<value>\w+)(?P=quote)"
+)
 _SHAPE = "a.result.ok == true, or {ref, operator, value}"
 
 
@@ -55,11 +61,26 @@ def _expression(draft: Draft, task: DraftTask, text: str, path: str) -> Iterator
         yield Problem(error.code, path, str(error), task.id, fix, _SHAPE)
         return
     yield from _paths(draft, task, expression, path)
+    yield from _statuses(draft, task, source, path)
     types = (types_of(draft.views.of(expression, task)) or frozenset()) - {"null"}
     if types and "boolean" not in types:
         message = f"a condition gives true or false, and {quoted(source)} gives {written(types)}"
         expected = f"a comparison, such as {source} == …"
         yield Problem("invalid_condition", path, message, task.id, expected=expected)
+
+
+def _statuses(draft: Draft, task: DraftTask, source: str, path: str) -> Iterator[Problem]:
+    """A task's status is compared with one that a finished task can have."""
+    for found in _STATUS.finditer(source):
+        value = found["value"]
+        if found["task"] not in draft.names or value in _FINISHED:
+            continue
+        message = f"a finished task's status is never {quoted(value)}"
+        right = words.STATUSES.get(value.lower()) or nearest(value, _FINISHED)
+        start, end = found.span("value")
+        fix = replace(path, f"{source[:start]}{right}{source[end:]}") if right else None
+        expected = " or ".join(_FINISHED)
+        yield Problem("invalid_condition", path, message, task.id, fix, expected)
 
 
 def _paths(draft: Draft, task: DraftTask, expression: Expression, path: str) -> Iterator[Problem]:

@@ -50,3 +50,10 @@ TYPES_NOT_OFFERED = {
     " element of a list result is at the same index as its item",
 }
 ON_ERROR = {"ignore": "continue", "skip": "continue", "abort": "fail", "stop": "fail"}
+# What the status of a finished task is called elsewhere.
+STATUSES = {
+    "success": "completed", "succeeded": "completed", "successful": "completed", "ok": "completed",
+    "done": "completed", "complete": "completed", "finished": "completed", "passed": "completed",
+    "error": "failed", "errored": "failed", "failure": "failed", "fail": "failed",
+    "skip": "skipped", "ignored": "skipped",
+}  # fmt: skip
