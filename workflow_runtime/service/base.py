@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from datetime import datetime
 
@@ -16,6 +17,8 @@ from .owners import Owner, OwnerKeys
 from .run_input import RunInput
 
 _log = get_logger(__name__)
+_LONG = 2_000
+"""Histories of more entries are folded in a thread: that takes a tenth of a second and more."""
 _ENDS_FROM_OUTSIDE = {
     "TERMINATED": Failure(code="terminated", message="the run was terminated"),
     "FAILED": Failure(code="orchestration_failed", message="the orchestration failed"),
@@ -59,7 +62,9 @@ class ServiceBase:
     async def _folded(self, state: InstanceState) -> tuple[RunInput, Run] | None:
         """Return the run as its history tells it; None where it has not begun or is unreadable."""
         try:
-            folded = fold(await self._hub.history(state.instance_id))
+            history = await self._hub.history(state.instance_id)
+            is_long = len(history) > _LONG
+            folded = await asyncio.to_thread(fold, history) if is_long else fold(history)
         except HistoryMismatchError as error:
             _log.warning("%s", error, extra={"workflow_id": state.instance_id})
             return None
