@@ -105,6 +105,13 @@ async def ask(page, text="what happened?"):
     await page.keyboard.press("Enter")
 
 
+async def running(page, chat):
+    """Ask, wait until the run of the turn is shown, and return whose it is."""
+    await ask(page)
+    await expect(page.locator(".card .pill")).to_have_text("Running")
+    return chat.asked[0].owner
+
+
 def expect(locator):
     from playwright.async_api import expect as expected
 

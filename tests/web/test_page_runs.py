@@ -1,7 +1,7 @@
 """The page in a real browser: a run is followed, shown, stopped and run again."""
 
 from tests.web.fakes import FakeChat, FakeWorkflows, app, skill
-from tests.web.page import ask, asking, ended, expect, opened, run, starting
+from tests.web.page import ask, asking, ended, expect, opened, run, running, starting
 from workflow_runtime.agents.events import TurnDone, WorkflowChanged
 
 REPORT = """<!doctype html><title>Portfolio</title><style>h1 {color: rgb(1, 2, 3)}</style>
@@ -221,9 +221,7 @@ async def test_a_run_that_ended_is_shown_whole_when_its_page_comes_to_the_front(
     workflows.list = in_short  # type: ignore[method-assign]
     hidden = "Object.defineProperty(Document.prototype, 'hidden', {get: () => !window.front})"
     async with opened(app([skill()], chat=chat, workflows=workflows)) as page:
-        await ask(page)
-        await expect(page.locator(".card .pill")).to_have_text("Running")
-        owner = chat.asked[0].owner
+        owner = await running(page, chat)
         workflows.put(owner, ended(workflows.runs[owner]["o1-w1"], output={"cause": "deploy 42"}))
         chat.say(owner, "assistant", "It is over.")
         await page.add_init_script(hidden)
@@ -239,9 +237,7 @@ async def test_a_run_that_ended_is_shown_whole_when_its_page_comes_to_the_front(
 async def test_a_result_of_many_comments_does_not_stop_the_page():
     chat, workflows = FakeChat(starting), FakeWorkflows()
     async with opened(app([skill()], chat=chat, workflows=workflows)) as page:
-        await ask(page)
-        await expect(page.locator(".card .pill")).to_have_text("Running")
-        owner = chat.asked[0].owner
+        owner = await running(page, chat)
         text = "<!-- file -->\n" * 500 + "# Report"
         workflows.put(owner, ended(workflows.runs[owner]["o1-w1"], output={"text": text}))
         await expect(page.locator(".card .output")).to_have_count(1)
@@ -250,9 +246,7 @@ async def test_a_result_of_many_comments_does_not_stop_the_page():
 async def test_the_answer_to_a_run_that_was_run_again_stands_below_its_card():
     chat, workflows = FakeChat(starting), FakeWorkflows()
     async with opened(app([skill()], chat=chat, workflows=workflows)) as page:
-        await ask(page)
-        await expect(page.locator(".card .pill")).to_have_text("Running")
-        owner = chat.asked[0].owner
+        owner = await running(page, chat)
         failed = ended(workflows.runs[owner]["o1-w1"], "Failed")
         workflows.put(owner, failed)
         chat.say(owner, "assistant", "It failed.")

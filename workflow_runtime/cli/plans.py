@@ -8,7 +8,7 @@ import sys
 from typing import Any
 
 from ..app import now
-from ..errors import HubUnavailableError, InvalidRequestError
+from ..errors import HubUnavailableError
 from ..plan import picture
 from ..plan.check import check
 from ..plan.encoding import loads
@@ -16,7 +16,7 @@ from ..plan.grants import Grants
 from ..plan.types import Json
 from ..service import Owner, WorkflowService, has_ended
 from ..settings import local_environment
-from ..skills import Catalog, load_catalog
+from ..skills import load_catalog
 from .connecting import connected
 from .inputs import read_json, read_text, text_or_file
 from .output import (
@@ -36,14 +36,8 @@ _LOOK = 0.25
 def _grants(options: argparse.Namespace) -> Grants:
     root = options.app_root.resolve()
     catalog = load_catalog(root, environment=local_environment(root))
-    return catalog.grants(_known(options.skill, catalog))
-
-
-def _known(slug: str, catalog: Catalog) -> str:
-    if slug not in catalog.skills:
-        message = f"no skill is called {slug!r}; there are {', '.join(catalog.skills) or 'none'}"
-        raise InvalidRequestError(message)
-    return slug
+    catalog.require(options.skill)
+    return catalog.grants(options.skill)
 
 
 def check_plan(options: argparse.Namespace, out: Output) -> int:

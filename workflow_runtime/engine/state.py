@@ -155,10 +155,14 @@ class TaskState:
         return self.iterates and not whole and self.status is not Status.PENDING
 
     @property
+    def concurrency(self) -> int | None:
+        """How many of the task's steps may run at once by its own word."""
+        return self.task.concurrency if isinstance(self.task, ToolTask | AgentTask) else None
+
+    @property
     def has_room(self) -> bool:
         """Whether the task's own ``concurrency`` lets one more step run."""
-        limit = self.task.concurrency if isinstance(self.task, ToolTask | AgentTask) else None
-        return limit is None or self.running < limit
+        return self.concurrency is None or self.running < self.concurrency
 
     def may_start(self, step: Step, slots: int) -> bool:
         """Whether there is room for the step: where some fail and wait, for no more than that.
@@ -167,8 +171,8 @@ class TaskState:
         first has used up its attempts.
         """
         is_new = not step.attempts and self.backing_off > 0
-        limit = self.task.concurrency if isinstance(self.task, ToolTask | AgentTask) else None
-        return not is_new or self.running + self.backing_off < min(slots, limit or slots)
+        width = min(slots, self.concurrency or slots)
+        return not is_new or self.running + self.backing_off < width
 
     def result(self) -> Json:
         """Return what ``${id.result}`` gives."""

@@ -61,12 +61,16 @@ def _reason(text: str) -> str | None:
     return None
 
 
+def unwrapped(value: dict[str, Any]) -> dict[str, Any]:
+    """Return what a single ``{"plan": {…}}`` is around, else *value*."""
+    inner = _decode_as(dict, value["plan"]) if set(value) == {"plan"} else None
+    return inner if isinstance(inner, dict) else value
+
+
 def _forgive(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
-    if set(value) == {"plan"}:
-        inner = _decode_as(dict, value["plan"])
-        value = inner if isinstance(inner, dict) else value
+    value = unwrapped(value)
     if "tasks" not in value:
         return value
     tasks = _decode_as(list, value["tasks"])

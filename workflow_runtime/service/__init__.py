@@ -1,6 +1,6 @@
 """Start, look at and stop runs; the same for model tools, HTTP and the command line."""
 
-from .envelope import has_ended, known_status
+from .envelope import STATUSES, has_ended, known_status
 from .fold import INBOX, attempt_ended, attempt_lost, inbox_event
 from .help_topics import TOPICS
 from .locks import InUseError, KeyedLocks
@@ -13,6 +13,7 @@ from .workflows import WorkflowService
 __all__ = [
     "INBOX",
     "ORCHESTRATOR",
+    "STATUSES",
     "TOPICS",
     "InUseError",
     "KeyedLocks",

@@ -40,6 +40,11 @@ _NATIVE = {
     "SUSPENDED": "Suspended",
 }
 _NATIVE_WINS = frozenset({"TERMINATED", "FAILED", "SUSPENDED"})
+STATUSES = (
+    "Pending", "Running", "Canceling", "Completed", "CompletedWithErrors", "Failed", "Canceled",
+    "Terminated", "Suspended",
+)  # fmt: skip
+"""What the status of a run may be."""
 _ENDED = frozenset({"Completed", "CompletedWithErrors", "Failed", "Canceled", "Terminated"})
 _FIRST = {Status.FAILED: 0, Status.OUTCOME_UNKNOWN: 1, Status.WAITING: 2, Status.RUNNING: 3}
 
@@ -58,11 +63,9 @@ def has_ended(status: str) -> bool:
 
 def known_status(text: str) -> str:
     """Return the status that *text* means, in any case; raises InvalidRequestError for none."""
-    known = {status.lower(): status for status in (*_ENDED, "Canceling", *_NATIVE.values())}
+    known = {status.lower(): status for status in STATUSES}
     if text.lower() not in known:
-        message = (
-            f"no run has the status {text[:40]!r}; there are {', '.join(sorted(known.values()))}"
-        )
+        message = f"no run has the status {text[:40]!r}; there are {', '.join(STATUSES)}"
         raise InvalidRequestError(message)
     return known[text.lower()]
 

@@ -14,6 +14,7 @@ from ..errors import (
 from ..hub import InstanceState
 from ..logs import get_logger
 from ..plan.check import MAX_PROBLEMS, check
+from ..plan.decoding import unwrapped
 from ..plan.encoding import loads
 from ..plan.grants import Grants
 from ..plan.model import AgentTask, Plan, ToolTask, read_plan
@@ -53,10 +54,7 @@ class Starting(ServiceBase):
         ends. Answers ``{"workflow_id", "status", …}``, ``{"error", "problems"}``, a preview or a
         help text; raises TooManyActiveError and HubUnavailableError.
         """
-        if owner.skill not in self._catalog.skills:
-            known = ", ".join(self._catalog.skills) or "none"
-            message = f"no skill is called {owner.skill[:80]!r}; there are {known}"
-            raise InvalidRequestError(message)
+        self._catalog.require(owner.skill)
         submission, options = _split(submission)
         if options.get("help") is not None:
             return _help(options["help"])
@@ -228,8 +226,7 @@ def _split(submission: Any) -> tuple[Any, dict[str, Any]]:
         submission = decoded if isinstance(decoded, dict) else submission
     if not isinstance(submission, dict):
         return submission, {}
-    if set(submission) == {"plan"} and isinstance(submission["plan"], dict):
-        submission = submission["plan"]
+    submission = unwrapped(submission)
     options = {key: submission[key] for key in _OPTIONS if key in submission}
     return {key: value for key, value in submission.items() if key not in options}, options
 

@@ -13,7 +13,7 @@ from datetime import timedelta
 from pathlib import Path
 from types import MappingProxyType
 
-from ..errors import ConfigurationError
+from ..errors import ConfigurationError, InvalidRequestError
 from ..execution import Tool, ToolBox
 from ..logs import get_logger
 from ..plan.grants import AgentGrant, Grants, Limits, ToolGrant
@@ -53,6 +53,12 @@ class Catalog:
     servers: frozenset[str] = frozenset()
     warnings: tuple[str, ...] = ()
     max_timeout: timedelta | None = None
+
+    def require(self, slug: str) -> None:
+        """Raise InvalidRequestError where no skill has this slug."""
+        if slug not in self.skills:
+            known = ", ".join(self.skills) or "none"
+            raise InvalidRequestError(f"no skill is called {slug[:80]!r}; there are {known}")
 
     def grants(self, slug: str) -> Grants:
         """Return what plans of the skill may use: nothing where its workflows are off."""

@@ -17,7 +17,7 @@ from starlette.responses import Response
 from ..agents.chat import Chat
 from ..errors import InvalidRequestError
 from ..plan.types import Json
-from ..service import Owner, WorkflowService
+from ..service import STATUSES, Owner, WorkflowService
 from ..skills import Skill
 from .bodies import (
     ChatBody,
@@ -43,17 +43,7 @@ from .turns import Turn, Turns
 
 # A person's browser takes more than a model's context does: an HTML report is to arrive whole.
 ENVELOPE_BYTES = 256 * 1024
-STATUSES = (
-    "Pending",
-    "Running",
-    "Canceling",
-    "Completed",
-    "CompletedWithErrors",
-    "Failed",
-    "Canceled",
-    "Terminated",
-    "Suspended",
-)
+
 
 type Handler = Callable[[Request, WorkflowService | None], Awaitable[Response]]
 type WorkflowHandler = Callable[[Request, WorkflowService], Awaitable[Response]]
